@@ -1,0 +1,1 @@
+"""What is true: the office, its people, its clock. Pure: no network, database, container or wall clock."""
