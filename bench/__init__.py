@@ -1,0 +1,1 @@
+"""How work is judged: freezing, rubrics, evaluation, language environments, reports, exports."""

@@ -1,0 +1,1 @@
+"""How the stored shape changes (Alembic)."""

@@ -1,0 +1,1 @@
+"""What is learned from it: trajectories to SFT and on-policy distillation."""
