@@ -40,6 +40,7 @@ from simulator.records import (
     Running,
     Stimulus,
     Submission,
+    Timer,
 )
 
 ENGINE_VERSION = "1"
@@ -110,10 +111,11 @@ class OfficeOpened(Payload, frozen=True, tag="office.opened/1"):
 
 
 class OfficeForked(Payload, frozen=True, tag="office.forked/1"):
+    """A fork's first own event. `change` names a file version whose bytes it replaces: an experiment's altered figure."""
+
     parent: str
     revision: int
     switches: Switches
-    """`change` names a file version whose bytes the fork replaces (an experiment's one altered figure)."""
     change: FileRef | None = None
     blob: Blob | None = None
 
@@ -380,12 +382,7 @@ class StimulusArrived(Payload, frozen=True, tag="stimulus.arrived/1"):
 
 
 class TimerSet(Payload, frozen=True, tag="timer.set/1"):
-    key: str
-    at: int
-    kind: str
-    ref: str
-    owner: str = ""
-    number: int = 0
+    timer: Timer
 
 
 class ConflictRaised(Payload, frozen=True, tag="conflict.raised/1"):
