@@ -1,0 +1,63 @@
+# Every step of CI is a target here, and `make` alone says what there is.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
+# A stamp is named after what it was made from, so that a changed lock is installed and an unchanged one costs nothing.
+PACKAGES := requirements/runtime.lock requirements/dev.lock pyproject.toml
+INSTALLED := $(VENV)/.installed-$(firstword $(shell cat $(PACKAGES) | cksum))
+TOOLCHAIN := $(VENV)/.toolchain-$(firstword $(shell cat requirements/assistant.lock services/sandbox/toolchain.py 2>/dev/null | cksum))
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow lint types layers bench lock clean
+
+help: ## say what each target does
+	@echo "OfficeTown. Start with: make demo"
+	@echo
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+install: $(INSTALLED) $(TOOLCHAIN) ## make .venv from the locked packages, and the tools of the assistants' sandbox
+
+demo: install ## build a small office and run it, with no key and nothing else to install
+	$(BIN)/officetown demo
+
+test: install ## run the tests, but for the slow ones
+	$(PYTEST) -m "not slow"
+
+test-slow: install ## run the slow tests
+	$(PYTEST) -m slow
+
+lint: $(INSTALLED) ## check style, and the sizes of files and functions
+	$(BIN)/ruff check
+	$(BIN)/python -m tools.ratchet
+
+types: $(INSTALLED) ## check the types
+	$(BIN)/mypy
+
+layers: $(INSTALLED) ## check that imports point one way, without cycles
+	$(BIN)/lint-imports
+
+bench: install ## measure the engine
+	$(BIN)/python -m bench.measure
+
+lock: $(INSTALLED) ## compile requirements/*.in into the locks anew
+	sh tools/lock.sh $(BIN)/uv
+
+clean: ## remove .venv and what the tools left behind
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(INSTALLED):
+	@$(PYTHON) tools/python_fits.py
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the locked packages into $(VENV); the first time this takes about a minute."
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/runtime.lock -r requirements/dev.lock
+	$(BIN)/python -W ignore -m pip install --quiet --no-index --no-deps --no-build-isolation -e .
+	@rm -f $(VENV)/.installed-*
+	@touch $@
+
+$(TOOLCHAIN): | $(INSTALLED)
+	if test -e services/sandbox/toolchain.py; then $(BIN)/python -m services.sandbox.toolchain build; fi
+	@rm -f $(VENV)/.toolchain-*
+	@touch $@

@@ -1,0 +1,1 @@
+"""What keeps the house in order: checks and helpers for those who work on OfficeTown."""

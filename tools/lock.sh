@@ -1,0 +1,10 @@
+#!/bin/sh
+# Compile requirements/*.in into locks that hold on every platform, with a hash for each file, and that name no package index.
+set -eu
+uv=$1
+for name in runtime dev assistant; do
+    # --no-config and the emptied settings keep this machine's indexes and pins out of the result.
+    env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_FIND_LINKS "$uv" --no-config pip compile --quiet --universal \
+        --generate-hashes --python-version 3.11 --allow-unsafe --no-header --no-annotate --no-emit-index-url \
+        "requirements/$name.in" -o "requirements/$name.lock"
+done
