@@ -1,0 +1,102 @@
+"""Folding of the engine's own events: activations, sessions, stimuli, timers, conflicts; and of memory."""
+
+from __future__ import annotations
+
+import msgspec
+
+from simulator.demand import next_demand
+from simulator.events import (
+    ActivationLanded,
+    ActivationStarted,
+    ConflictRaised,
+    DemandSet,
+    Event,
+    LookedInto,
+    MemoryClosed,
+    MemoryNoted,
+    SessionOpened,
+    StimulusArrived,
+    TimerSet,
+)
+from simulator.fold.base import append, calendar_of, clear_timer, drop, put, set_timer, wake
+from simulator.office import Office
+from simulator.records import Stimulus, Timer
+
+
+def activation_started(o: Office, event: Event, p: ActivationStarted) -> None:
+    r = p.running
+    busy, inboxes = o.busy, o.inboxes
+    taken = {s.id for s in r.stimuli}
+    for person in r.people:
+        busy = busy.insert(person, r.id)
+    if r.kind in ("principal", "client"):
+        left = tuple(s for s in inboxes.get(r.actor, ()) if s.id not in taken)
+        inboxes = inboxes.insert(r.actor, left) if left else inboxes.discard(r.actor)
+    key = f"n:{r.actor}"
+    put(o, running=o.running.insert(r.id, r), busy=busy, inboxes=inboxes, counts=o.counts.insert(key, r.number))
+    if r.kind == "segment":
+        clear_timer(o, f"segment:{r.ref}")
+    if r.kind == "meeting":
+        clear_timer(o, f"meet:{r.ref}")
+
+
+def activation_landed(o: Office, event: Event, p: ActivationLanded) -> None:
+    r = o.running[p.id]
+    busy, free = o.busy, o.free_since
+    for person in r.people:
+        busy, free = busy.discard(person), free.insert(person, event.sim_time)
+    put(o, running=o.running.remove(p.id), busy=busy, free_since=free, woken=(*o.woken, *r.people))
+
+
+def session_opened(o: Office, event: Event, p: SessionOpened) -> None:
+    put(o, sessions=o.sessions.insert(p.person, p.day))
+
+
+def demand_set(o: Office, event: Event, p: DemandSet) -> None:
+    put(o, demands=o.demands.insert(p.demand.id, p.demand))
+    set_timer(o, next_demand(o, p.demand, 0))
+
+
+def stimulus_arrived(o: Office, event: Event, p: StimulusArrived) -> None:
+    """A timer's stimulus. The day's and the demand's next timers follow from this one, so they need no event."""
+    s = p.stimulus
+    if s.kind == "day_start":
+        at = calendar_of(o.calendar).next_day_start(event.sim_time)
+        set_timer(o, Timer(f"day:{p.person}", at, "day", p.person, p.person))
+    elif s.kind == "demand":
+        demand = o.demands[s.ref]
+        set_timer(o, next_demand(o, demand, o.counts.get(f"demand:{demand.id}", 0) + 1))
+        put(o, counts=o.counts.insert(f"demand:{demand.id}", o.counts.get(f"demand:{demand.id}", 0) + 1))
+    elif s.kind == "due":
+        clear_timer(o, f"due:{s.ref}")
+    elif s.id.startswith("retry:"):
+        clear_timer(o, f"retry:{p.person}")
+    wake(o, p.person, s)
+
+
+def timer_set(o: Office, event: Event, p: TimerSet) -> None:
+    set_timer(o, p.timer)
+
+
+def conflict_raised(o: Office, event: Event, p: ConflictRaised) -> None:
+    c = p.conflict
+    put(o, conflicts=o.conflicts.insert(c.id, c))
+    wake(o, c.person, Stimulus(c.id, "conflict", c.act, event.sim_time, "engine", f"conflict:{c.act}", text=c.reason))
+
+
+def memory_noted(o: Office, event: Event, p: MemoryNoted) -> None:
+    m = p.memory
+    put(o, memories=o.memories.insert(m.id, m), by_holder=append(o.by_holder, m.holder, m.id))
+    if m.kind == "commitment" and m.due:
+        set_timer(o, Timer(f"due:{m.id}", max(m.due, event.sim_time), "due", m.id, m.holder))
+
+
+def memory_closed(o: Office, event: Event, p: MemoryClosed) -> None:
+    m = o.memories[p.memory]
+    closed = msgspec.structs.replace(m, closed_at=event.sim_time)
+    put(o, memories=o.memories.insert(m.id, closed), by_holder=drop(o.by_holder, m.holder, m.id))
+    clear_timer(o, f"due:{m.id}")
+
+
+def looked_into(o: Office, event: Event, p: LookedInto) -> None:
+    """A branch look-up leaves a trace in the log and nothing in the state: its conclusion is in the conversation."""
