@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from simulator.businesstime import BusinessCalendar
+from simulator.businesstime import calendar_for
 from simulator.office import Office
 from simulator.randomness import Stream
 from simulator.records import Demand, Timer
@@ -32,7 +32,7 @@ def period_of(demand: Demand, opened: date, number: int) -> tuple[date, str]:
 
 def next_demand(office: Office, demand: Demand, number: int) -> Timer:
     """Return the timer of the demand's n-th arrival (n from 0)."""
-    calendar = BusinessCalendar.of(office.calendar)
+    calendar = calendar_for(office.calendar)
     opened = date.fromisoformat(calendar.day(office.opened_at))
     first, _ = period_of(demand, opened, number)
     draw = Stream(office.seed, "demand", demand.id, number)

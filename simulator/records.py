@@ -25,7 +25,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """Base of all records."""
 
 
-class Body(Record):
+class Body(Record, frozen=True):
     """A text: `text` itself when short, else the `sha256` under which the journal keeps it. `size` is in UTF-8 bytes."""
 
     text: str = ""
@@ -33,7 +33,7 @@ class Body(Record):
     size: int = 0
 
 
-class FileRef(Record, order=True):
+class FileRef(Record, frozen=True, order=True):
     """One version of one file. Rights belong to this pair, never to a hash (RULE 26)."""
 
     file: str
@@ -47,7 +47,7 @@ Authority = Literal["delegate", "request", "accept", "quality_signoff", "client_
 lower or set a class; lead a matter (add and remove members)."""
 
 
-class Person(Record):
+class Person(Record, frozen=True):
     """A member of staff or a client's contact."""
 
     id: str
@@ -67,20 +67,20 @@ class Person(Record):
     active: bool = True
 
 
-class Department(Record):
+class Department(Record, frozen=True):
     id: str
     name: str
     purpose: str = ""
 
 
-class Client(Record):
+class Client(Record, frozen=True):
     id: str
     name: str
     sector: str = ""
     domain: str = "general"
 
 
-class Matter(Record):
+class Matter(Record, frozen=True):
     """A piece of work for a client, or an internal programme (`client` empty). Its id is also its wall when it has a client."""
 
     id: str
@@ -90,7 +90,7 @@ class Matter(Record):
     members: tuple[str, ...] = ()
 
 
-class Demand(Record):
+class Demand(Record, frozen=True):
     """A client's recurring need: what `contact` asks for, and how often. Drawn by the seeded demand process.
 
     `kind` is a work kind or free words; `cadence` is `monthly`, `fortnightly`, `weekly`; `day` the business day of the
@@ -109,7 +109,7 @@ class Demand(Record):
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-class FileVersion(Record):
+class FileVersion(Record, frozen=True):
     """One immutable version. `walls` are matter ids whose teams alone may see it; `release` are clients it may go to."""
 
     number: int
@@ -125,7 +125,7 @@ class FileVersion(Record):
     delegation: str = ""
 
 
-class File(Record):
+class File(Record, frozen=True):
     """A file in a space. `path` is relative to the space. `versions` are in order; numbers start at 1."""
 
     id: str
@@ -136,7 +136,7 @@ class File(Record):
     versions: tuple[FileVersion, ...] = ()
 
 
-class Acceptance(Record):
+class Acceptance(Record, frozen=True):
     """A professional confirms exactly this version. `capacity` is `accept` or `quality_signoff`."""
 
     id: str
@@ -147,7 +147,7 @@ class Acceptance(Record):
     capacity: str = "accept"
 
 
-class Grant(Record):
+class Grant(Record, frozen=True):
     """An explicit right to read one version, given to an audience. `reason` and `rules` say why it was allowed."""
 
     id: str
@@ -163,7 +163,7 @@ class Grant(Record):
 # -- talk -------------------------------------------------------------------------------------------------------------
 
 
-class Room(Record):
+class Room(Record, frozen=True):
     id: str
     name: str
     kind: Literal["channel", "direct", "matter"]
@@ -171,7 +171,7 @@ class Room(Record):
     matter: str = ""
 
 
-class ChatMessage(Record):
+class ChatMessage(Record, frozen=True):
     """A message in a room. `asks` means that it wants an answer and wakes its readers (RULE 11). `cites` are files."""
 
     id: str
@@ -184,7 +184,7 @@ class ChatMessage(Record):
     cites: tuple[FileRef, ...] = ()
 
 
-class Mail(Record):
+class Mail(Record, frozen=True):
     """A mail. `thread` is the id of its first mail. `external` when a recipient or the sender is outside the firm."""
 
     id: str
@@ -200,7 +200,7 @@ class Mail(Record):
     matter: str = ""
 
 
-class CalendarEntry(Record):
+class CalendarEntry(Record, frozen=True):
     """A calendar event. `rule` is an RFC 5545 RRULE value (empty: once). `answers` are (person, accepted|declined|tentative).
 
     `kind`: `meeting` takes its free attendees together; `rhythm` wakes each attendee; `deadline` reminds; `focus` blocks.
@@ -221,7 +221,7 @@ class CalendarEntry(Record):
     cancelled: bool = False
 
 
-class Meeting(Record):
+class Meeting(Record, frozen=True):
     """A meeting that was held or missed. `minutes` is a file when it was held."""
 
     id: str
@@ -236,7 +236,7 @@ class Meeting(Record):
     matter: str = ""
 
 
-class Notice(Record):
+class Notice(Record, frozen=True):
     """A line in one person's notices: what was reviewed, resolved, delegated, shared."""
 
     id: str
@@ -249,7 +249,7 @@ class Notice(Record):
 # -- work -------------------------------------------------------------------------------------------------------------
 
 
-class Request(Record):
+class Request(Record, frozen=True):
     """An explicit request between people: outcome, owner, materials, deadline."""
 
     id: str
@@ -267,7 +267,7 @@ class Request(Record):
     note: Body = Body()
 
 
-class Submission(Record):
+class Submission(Record, frozen=True):
     """What an assistant handed in: the drafts it became, and its report."""
 
     at: int
@@ -276,7 +276,7 @@ class Submission(Record):
     refused: tuple[str, ...] = ()
 
 
-class Review(Record):
+class Review(Record, frozen=True):
     """A principal's decision on one submission."""
 
     at: int
@@ -286,7 +286,7 @@ class Review(Record):
     files: tuple[FileRef, ...] = ()
 
 
-class Round(Record):
+class Round(Record, frozen=True):
     """One round of a delegation. The mounts are as of `revision` and do not change within it (RULE 15).
 
     `home` is the blob of the manifest (a list of `TreeEntry`) the last landed segment left; `segments` counts landed ones.
@@ -302,7 +302,7 @@ class Round(Record):
     stopped: str = ""
 
 
-class Question(Record):
+class Question(Record, frozen=True):
     """An assistant's question to its principal, or a colleague's open question."""
 
     id: str
@@ -313,7 +313,7 @@ class Question(Record):
     answered_by: str = ""
 
 
-class Delegation(Record):
+class Delegation(Record, frozen=True):
     """A bounded task that a principal gave to an assistant. `state` is a table of its own in `simulator.fold.work`."""
 
     id: str
@@ -336,7 +336,7 @@ class Delegation(Record):
 MemoryKind = Literal["commitment", "discussion", "decision", "colleague", "question"]
 
 
-class Memory(Record):
+class Memory(Record, frozen=True):
     """One record of a person's memory. `about` is a person or a reference; `relied` are files it rests on (RULE 27)."""
 
     id: str
@@ -388,7 +388,7 @@ STIMULUS_CLASS: dict[str, int] = {
 """Class of each kind; the lowest is taken first, conflicts always (RULES 11 and 18)."""
 
 
-class Stimulus(Record):
+class Stimulus(Record, frozen=True):
     """Something that concerns a person. `group` merges what remains of one room, thread or file; `wakes` is False for
     what waits for the next day start or other stimulus (RULE 11)."""
 
@@ -402,7 +402,7 @@ class Stimulus(Record):
     text: str = ""
 
 
-class Timer(Record):
+class Timer(Record, frozen=True):
     """Something the clock will bring. `key` is unique in an office; setting it again moves it; `at` 0 clears it.
 
     Kinds: `occurrence` (calendar entry), `day` (a person's day start), `due` (request, delegation or commitment), `demand`,
@@ -418,7 +418,7 @@ class Timer(Record):
     number: int = 0
 
 
-class Conflict(Record):
+class Conflict(Record, frozen=True):
     """An act that failed at commit, or that cited one which did (RULE 18)."""
 
     id: str
@@ -428,7 +428,7 @@ class Conflict(Record):
     reason: str
 
 
-class Running(Record):
+class Running(Record, frozen=True):
     """An activation that has started and not landed. `revision` is what it reads; `people` are busy meanwhile."""
 
     id: str

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 from rpds import HashTrieMap
 
-from simulator.businesstime import BusinessCalendar
-from simulator.events import CalendarRules, Event
+from simulator.businesstime import calendar_for
+from simulator.events import Event
 from simulator.office import Office
 from simulator.records import Notice, Stimulus, Timer
 
@@ -22,12 +21,6 @@ def put(office: Office, **fields: Any) -> None:
     """Set fields of an office that `apply` has just copied and nobody else holds yet."""
     for name, value in fields.items():
         msgspec.structs.force_setattr(office, name, value)
-
-
-@lru_cache(maxsize=64)
-def calendar_of(rules: CalendarRules) -> BusinessCalendar:
-    """Return the business calendar of these rules; one a set of rules is enough."""
-    return BusinessCalendar(rules)
 
 
 def append(index: HashTrieMap[str, tuple[str, ...]], key: str, value: str) -> HashTrieMap[str, tuple[str, ...]]:
@@ -68,7 +61,7 @@ def wake(office: Office, person: str, stimulus: Stimulus) -> None:
 
 def may_wake(office: Office, first: str, second: str, thread: str) -> bool:
     """Count one wake between two people over one thread today; False once the day's share is used up (RULE 11)."""
-    day = calendar_of(office.calendar).day(office.now)
+    day = calendar_for(office.calendar).day(office.now)
     low, high = sorted((first, second))
     key = f"w:{day}:{low}:{high}:{thread}"
     used = office.counts.get(key, 0)

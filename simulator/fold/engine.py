@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from simulator.businesstime import calendar_for
 from simulator.demand import next_demand
 from simulator.events import (
     ActivationLanded,
@@ -18,7 +19,7 @@ from simulator.events import (
     StimulusArrived,
     TimerSet,
 )
-from simulator.fold.base import append, calendar_of, clear_timer, drop, put, set_timer, wake
+from simulator.fold.base import append, clear_timer, drop, put, set_timer, wake
 from simulator.office import Office
 from simulator.records import Stimulus, Timer
 
@@ -61,7 +62,7 @@ def stimulus_arrived(o: Office, event: Event, p: StimulusArrived) -> None:
     """A timer's stimulus. The day's and the demand's next timers follow from this one, so they need no event."""
     s = p.stimulus
     if s.kind == "day_start":
-        at = calendar_of(o.calendar).next_day_start(event.sim_time)
+        at = calendar_for(o.calendar).next_day_start(event.sim_time)
         set_timer(o, Timer(f"day:{p.person}", at, "day", p.person, p.person))
     elif s.kind == "demand":
         demand = o.demands[s.ref]

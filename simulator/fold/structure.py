@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from simulator.businesstime import calendar_for
 from simulator.events import (
     ClearanceSet,
     ClientAdded,
@@ -17,7 +18,7 @@ from simulator.events import (
     PersonAdded,
     SkillShelved,
 )
-from simulator.fold.base import calendar_of, put, set_timer
+from simulator.fold.base import put, set_timer
 from simulator.office import Office, Skill
 from simulator.records import Matter, Timer
 
@@ -49,7 +50,7 @@ def person_added(o: Office, event: Event, p: PersonAdded) -> None:
     put(o, people=o.people.insert(person.id, person), access_epoch=o.access_epoch + 1)
     put(o, free_since=o.free_since.insert(person.id, event.sim_time))
     if person.kind == "staff":
-        first = calendar_of(o.calendar).next_open(event.sim_time)
+        first = calendar_for(o.calendar).next_open(event.sim_time)
         set_timer(o, Timer(f"day:{person.id}", first, "day", person.id, person.id))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from simulator.businesstime import calendar_for
 from simulator.events import (
     EntryAnswered,
     EntryCancelled,
@@ -19,7 +20,7 @@ from simulator.events import (
     RoomLeft,
     RoomOpened,
 )
-from simulator.fold.base import append, calendar_of, clear_timer, may_wake, notify, put, set_timer, wake
+from simulator.fold.base import append, clear_timer, may_wake, notify, put, set_timer, wake
 from simulator.office import Office
 from simulator.records import CalendarEntry, Room, Stimulus, Timer
 from simulator.recurrence import next_occurrence
@@ -68,7 +69,7 @@ def mail_sent(o: Office, event: Event, p: MailSent) -> None:
 
 def _arm(o: Office, entry: CalendarEntry, after: int) -> None:
     """Set the timer of the entry's next occurrence strictly after `after`, or clear it."""
-    following = None if entry.cancelled else next_occurrence(entry, after, calendar_of(o.calendar))
+    following = None if entry.cancelled else next_occurrence(entry, after, calendar_for(o.calendar))
     set_timer(o, Timer(f"occ:{entry.id}", following or 0, "occurrence", entry.id, entry.organizer))
 
 

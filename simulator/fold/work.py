@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from simulator.businesstime import calendar_for
 from simulator.events import (
     DelegationOpened,
     DelegationWithdrawn,
@@ -17,7 +18,7 @@ from simulator.events import (
     WorkReviewed,
     WorkSubmitted,
 )
-from simulator.fold.base import append, calendar_of, clear_timer, notify, put, set_timer, wake
+from simulator.fold.base import append, clear_timer, notify, put, set_timer, wake
 from simulator.office import Office
 from simulator.records import Delegation, Question, Round, Stimulus, Timer
 
@@ -108,7 +109,7 @@ def question_asked(o: Office, event: Event, p: QuestionAsked) -> None:
     question = Question(p.question, d.id, event.sim_time, p.body)
     _delegation(o, d, questions=(*d.questions, question))
     wake(o, d.principal, Stimulus(p.question, "question", d.id, event.sim_time, f"assistant:{d.id}", f"delegation:{d.id}"))
-    at = calendar_of(o.calendar).add_business_hours(event.sim_time, ANSWER_HOURS)
+    at = calendar_for(o.calendar).add_business_hours(event.sim_time, ANSWER_HOURS)
     set_timer(o, Timer(f"answer:{p.question}", at, "answer", d.id, d.principal, len(d.questions)))
 
 
