@@ -37,7 +37,7 @@ types: $(INSTALLED) ## check the types
 	$(BIN)/mypy
 
 layers: $(INSTALLED) ## check that imports point one way, without cycles
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 bench: install ## measure the engine
 	$(BIN)/python -m bench.measure
