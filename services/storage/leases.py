@@ -1,0 +1,113 @@
+"""The lock that one process holds on an office for life (RULE 24). Being fenced by the epoch is what makes it safe."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from pathlib import Path
+from typing import Protocol
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from services.storage.database import Database
+from simulator.errors import OfficeBusy, StorageError
+
+
+class Lease(Protocol):
+    """Holds one office. `renew` tells whether it is still held, taking it again where the session broke."""
+
+    def renew(self) -> bool: ...
+    def release(self) -> None: ...
+
+
+def busy(office_id: str, holder: str = "") -> OfficeBusy:
+    """Return the error for an office that another process holds."""
+    who = f" ({holder})" if holder else ""
+    return OfficeBusy(
+        f"Office {office_id} is in use by another process{who}. "
+        "Wait until it ends or stop it; reading it works meanwhile."
+    )
+
+
+class FileLease:
+    """A lock on a file of the lock folder; the kernel drops it when the process dies, however it dies."""
+
+    def __init__(self, folder: Path, office_id: str) -> None:
+        path = folder / f"{office_id}.lock"
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageError(
+                f"{path}: the lock file cannot be opened ({error.strerror}). Check the folder's rights."
+            ) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._descriptor, 40, 0).decode(errors="replace").strip()
+            os.close(self._descriptor)
+            raise busy(office_id, holder) from None
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"process {os.getpid()}\n".encode(), 0)
+
+    def renew(self) -> bool:
+        """Return True: the kernel never takes a file lock away."""
+        return self._descriptor >= 0
+
+    def release(self) -> None:
+        """Let go; the file stays, since removing it would race with the next holder."""
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
+
+
+class SessionLease:
+    """A PostgreSQL advisory lock on a session of its own, which ends with the process or its connection."""
+
+    def __init__(self, database: Database, office_id: str) -> None:
+        self._database = database
+        self._key = int.from_bytes(hashlib.sha256(f"officetown:{office_id}".encode()).digest()[:8], "big", signed=True)
+        self._session: Connection | None = None
+        with database.errors("could not be locked"):
+            if not self._take():
+                raise busy(office_id)
+
+    def renew(self) -> bool:
+        """Return whether the lock is held, taken anew if the session broke. Raises StorageError: server down."""
+        try:
+            if self._session is not None:
+                self._session.execute(text("SELECT 1"))
+                return True
+        except SQLAlchemyError:
+            self.release()
+        with self._database.errors("could not be locked again"):
+            return self._take()
+
+    def release(self) -> None:
+        """End the session, and with it the lock."""
+        session, self._session = self._session, None
+        if session is not None:
+            # A pooled session would keep the lock: end it for good.
+            session.invalidate()
+            session.close()
+
+    def _take(self) -> bool:
+        session = self._database.session()
+        try:
+            taken = bool(session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": self._key}).scalar())
+        except BaseException:
+            session.invalidate()
+            session.close()
+            raise
+        if taken:
+            self._session = session
+        else:
+            session.close()
+        return taken
+
+
+def take_lease(database: Database, lock_dir: Path, office_id: str) -> Lease:
+    """Take the lock of an office or raise OfficeBusy."""
+    return FileLease(lock_dir, office_id) if database.is_sqlite else SessionLease(database, office_id)
