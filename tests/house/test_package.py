@@ -7,15 +7,12 @@ import sys
 import zipfile
 from pathlib import Path
 
-import pytest
-
 from tests.house.test_tidy import tracked
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("simulator", "services", "bench", "training", "orchestrator", "migrations", "fixtures")
 
 
-@pytest.mark.slow
 def test_the_wheel_holds_every_committed_file_of_the_packages_and_nothing_of_the_tests(tmp_path: Path) -> None:
     source = tmp_path / "source"
     committed = [path.relative_to(ROOT) for path in tracked()]

@@ -30,7 +30,7 @@ def tracked() -> list[Path]:
 
 
 def mentions(name: str, text: str) -> list[str]:
-    """Where a text names a path of some machine or a package registry. Tests may speak of root's home: it is kept out of."""
+    """Where a text names a machine's path or a registry. Tests may speak of root's home, as a place to keep out of."""
     patterns = [_MACHINE] if name.startswith("tests/") else [_MACHINE, _ROOT_HOME]
     return [
         f"{name}:{number}: {match.group()}"
