@@ -8,7 +8,8 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 # A stamp is named after what it was made from, so that a changed lock is installed and an unchanged one costs nothing.
 PACKAGES := requirements/runtime.lock requirements/dev.lock pyproject.toml
 INSTALLED := $(VENV)/.installed-$(firstword $(shell cat $(PACKAGES) | cksum))
-TOOLCHAIN := $(VENV)/.toolchain-$(firstword $(shell cat requirements/assistant.lock services/sandbox/toolchain.py 2>/dev/null | cksum))
+MADE_BY := requirements/assistant.lock services/sandbox/toolchain.py services/sandbox/prefix.py
+TOOLCHAIN := .toolchain/.made-$(firstword $(shell cat $(MADE_BY) | cksum))
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow lint types layers bench lock clean
@@ -45,8 +46,9 @@ bench: install ## measure the engine
 lock: $(INSTALLED) ## compile requirements/*.in into the locks anew
 	sh tools/lock.sh $(BIN)/uv
 
-clean: ## remove .venv and what the tools left behind
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## remove .venv, the sandbox tools, and what the checks left behind
+	@test ! -d .toolchain || chmod -R u+w .toolchain
+	rm -rf $(VENV) .toolchain build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(INSTALLED):
 	@$(PYTHON) tools/python_fits.py
@@ -54,10 +56,10 @@ $(INSTALLED):
 	@echo "Installing the locked packages into $(VENV); the first time this takes about a minute."
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/runtime.lock -r requirements/dev.lock
 	$(BIN)/python -W ignore -m pip install --quiet --no-index --no-deps --no-build-isolation -e .
-	@rm -f $(VENV)/.installed-*
+	@rm -f $(VENV)/.installed-* .toolchain/.made-*
 	@touch $@
 
 $(TOOLCHAIN): | $(INSTALLED)
-	if test -e services/sandbox/toolchain.py; then $(BIN)/python -m services.sandbox.toolchain build; fi
-	@rm -f $(VENV)/.toolchain-*
+	$(BIN)/python -m services.sandbox.toolchain build
+	@rm -f .toolchain/.made-*
 	@touch $@

@@ -24,9 +24,20 @@ def _make(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]
     if make is None:
         pytest.skip("no make on this machine")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    kept["LC_ALL"] = "C"
     return subprocess.run(
         [make, *arguments], cwd=cwd, env=kept, capture_output=True, text=True, timeout=60, check=False
     )
+
+
+def _copy(folder: Path) -> None:
+    """The files that `make install` decides by."""
+    for name in ("Makefile", "pyproject.toml", "requirements", "services/sandbox"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name)
+        else:
+            shutil.copy(ROOT / name, folder / name)
 
 
 def _shown(text: str) -> set[str]:
@@ -94,16 +105,13 @@ def test_ci_is_a_script_that_bash_can_read() -> None:
 
 def test_an_installed_environment_is_not_installed_again(tmp_path: Path) -> None:
     """With the stamps of these very locks in place `make install` has nothing to do; with another lock it has."""
-    for name in ("Makefile", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
-    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
-    (tmp_path / "tools").mkdir()
-    (tmp_path / ".venv").mkdir()
-    wanted = re.findall(r"touch (\.venv/\.\S+)", _make("-n", "install", cwd=tmp_path).stdout)
-    assert len(wanted) == 2
+    _copy(tmp_path)
+    wanted = re.findall(r"touch (\.\S+)", _make("-n", "install", cwd=tmp_path).stdout)
+    assert [stamp.partition("/")[0] for stamp in wanted] == [".venv", ".toolchain"]
     for stamp in wanted:
+        (tmp_path / stamp).parent.mkdir()
         (tmp_path / stamp).touch()
-    assert "pip install" not in _make("-n", "install", cwd=tmp_path).stdout
+    assert "Nothing to be done" in _make("-n", "install", cwd=tmp_path).stdout
     with (tmp_path / "requirements" / "dev.lock").open("a") as lock:
         lock.write("# another\n")
     assert "pip install" in _make("-n", "install", cwd=tmp_path).stdout
@@ -133,9 +141,7 @@ def test_a_python_that_fits_hears_nothing(version: tuple[int, int]) -> None:
 
 def test_make_does_not_go_on_with_a_python_that_does_not_fit(tmp_path: Path) -> None:
     """`make install` asks first, so that nobody gets pip's words for it."""
-    for name in ("Makefile", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
-    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    _copy(tmp_path)
     refusing = tmp_path / "python-that-is-too-old"
     refusing.write_text("#!/bin/sh\necho too old >&2\nexit 2\n")
     refusing.chmod(0o755)

@@ -11,9 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# Written in pieces so that this file does not mention what it looks for.
+# Written in pieces so that this file does not mention what it looks for. Every sandbox's home is `/home/npc`, and an
+# example's `/home/me`.
 _HOSTS = "|".join(("py" + r"pi\.org", "python" + r"hosted\.org", "npm" + r"js\.org", r"deb\." + r"debian\.org"))
-_MACHINE = re.compile(rf"/wo{'rk'}/(?:main|shared)\b|/Us{'ers'}/\w|/home/(?!npc\b)[a-z]\w*/|{_HOSTS}")
+_MACHINE = re.compile(rf"/wo{'rk'}/(?:main|shared)\b|/Us{'ers'}/\w|/home/(?!(?:npc|me|user)\b)[a-z]\w*/|{_HOSTS}")
 _ROOT_HOME = re.compile(r"(?<![\w/.-])/ro" + r"ot/")
 _BINARY = frozenset(
     {".xlsx", ".docx", ".pptx", ".pdf", ".png", ".jpg", ".gif", ".zip", ".gz", ".sqlite", ".ico", ".woff2"}
@@ -65,7 +66,16 @@ def test_such_a_mention_is_found(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["/home/npc/computer", "/mnt/company", "the PyPI package", "/work", "framework/main", "a/root/b"]
+    "line",
+    [
+        "/home/npc/computer",
+        "/mnt/company",
+        "the PyPI package",
+        "/home/me/office",
+        "/work",
+        "framework/main",
+        "a/root/b",
+    ],
 )
 def test_the_projects_own_words_are_not(line: str) -> None:
     assert mentions("docs/a.md", line) == []
