@@ -1,0 +1,172 @@
+"""What an act is decided with. Each act is checked when it is called, answered at once, and decided again at commit (RULE 18).
+
+A handler takes an `ActContext` and its arguments, and either returns payloads with an answer or raises `Refused`. It is the
+same function both times: against the person's working copy when called, against the office as it is at commit.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from simulator.access import Decision, Subject, can
+from simulator.businesstime import BusinessCalendar, calendar_for
+from simulator.canonical import clean_text, sha256
+from simulator.events import Payload
+from simulator.office import Office
+from simulator.ports import BlobStore
+from simulator.records import INLINE_BYTES, Body, FileRef, Person
+from simulator.view import view
+
+
+class Refused(Exception):
+    """An act cannot be done. The text is shown to the person who tried: it says why and, where it helps, what to do."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What an act does: payloads to append in order, and the answer its caller reads (JSON-ready)."""
+
+    payloads: tuple[Payload, ...]
+    answer: dict[str, Any]
+
+
+class ActContext:
+    """The circumstances of one act.
+
+    `act_id` is final from the first call on (RULE 8). `opened` are the files the activation has opened so far. `texts`
+    collects long bodies by hash until the commit writes them.
+    """
+
+    def __init__(
+        self,
+        office: Office,
+        actor: str,
+        activation: str,
+        act_id: str,
+        at: int,
+        blobs: BlobStore,
+        texts: dict[str, str],
+        opened: tuple[FileRef, ...] = (),
+    ) -> None:
+        self.office = office
+        self.actor = actor
+        self.activation = activation
+        self.act_id = act_id
+        self.at = at
+        self.blobs = blobs
+        self.texts = texts
+        self.opened = opened
+        self.relied: list[tuple[str, str, str]] = []
+
+    @property
+    def calendar(self) -> BusinessCalendar:
+        return calendar_for(self.office.calendar)
+
+    @property
+    def me(self) -> Person:
+        return self.office.people[self.actor]
+
+    def allow(self, action: str, target: Any) -> None:
+        """Refuse unless the actor may do `action` to `target`."""
+        decision: Decision = can(Subject(self.actor), action, target, self.office)
+        if not decision.allowed:
+            raise Refused(decision.reason)
+
+    def rely(self, kind: str, name: str) -> None:
+        """Note that this act rests on a record as it is now; at commit it must be so still (RULE 18)."""
+        self.relied.append((kind, name, token(self.office, kind, name)))
+
+    def body(self, text: str, limit: int = 40_000) -> Body:
+        """Return a text as a body, cleaned and bounded; long ones become references (RULE 19)."""
+        return make_body(text, self.texts, limit)
+
+    def person(self, name: str) -> Person:
+        """Find a person by id, full name, first name or mail address."""
+        people = self.office.people
+        wanted = name.strip().casefold()
+        if wanted in people:
+            return people[wanted]
+        found = [p for p in people.values() if wanted in (p.name.casefold(), p.email.casefold(), p.id.casefold())]
+        found = found or [p for p in people.values() if p.name.casefold().split(" ")[0] == wanted and wanted]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(sorted(p.id for p in found))
+            raise Refused(f"{name!r} could be any of {names}: use the id")
+        raise Refused(f"nobody here is called {name!r}: use an id from the list of colleagues")
+
+    def people(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Find several people; the order is kept, doubles go."""
+        return tuple(dict.fromkeys(self.person(name).id for name in names))
+
+    def matter(self, name: str) -> str:
+        """Find a matter of the actor's by id or name; empty stays empty."""
+        if not name:
+            return ""
+        wanted = name.strip().casefold()
+        for matter in sorted(self.office.matters.values(), key=lambda m: m.id):
+            mine = self.actor in matter.members or self.me.client == matter.client != ""
+            if mine and wanted in (matter.id.casefold(), matter.name.casefold()):
+                return matter.id
+        raise Refused(f"there is no matter {name!r} that you work on")
+
+    def file(self, text: str) -> FileRef:
+        """Find a file that the actor may read, by path or id, with `@<version>` for another than the latest."""
+        ref = view(self.office, Subject(self.actor)).file(text)
+        if ref is None:
+            raise Refused(f"there is no file {text!r}, or it is not yours to see")
+        return ref
+
+    def files(self, texts: tuple[str, ...]) -> tuple[FileRef, ...]:
+        """Find several files; the order is kept, doubles go."""
+        return tuple(dict.fromkeys(self.file(text) for text in texts))
+
+    def when(self, text: str) -> int:
+        """Read a local time, `YYYY-MM-DD HH:MM`; a bare date means the end of that working day. Empty is 0."""
+        if not text.strip():
+            return 0
+        cleaned = text.strip().replace("T", " ")
+        try:
+            moment = datetime.strptime(cleaned[:16], "%Y-%m-%d %H:%M")
+            return self.calendar.at(moment.date().isoformat(), moment.hour * 60 + moment.minute)
+        except ValueError:
+            pass
+        try:
+            day = datetime.strptime(cleaned[:10], "%Y-%m-%d").date().isoformat()
+        except ValueError:
+            raise Refused(f"{text!r} is no time: write it as YYYY-MM-DD HH:MM, local time") from None
+        return self.calendar.at(day, self.office.calendar.closes)
+
+
+def make_body(text: str, texts: dict[str, str], limit: int = 40_000) -> Body:
+    """Return `text` as a body; a long one is put into `texts` under its hash."""
+    cleaned = clean_text(text)
+    if len(cleaned) > limit:
+        cleaned = cleaned[:limit] + "\n[cut here]"
+    data = cleaned.encode()
+    if len(data) <= INLINE_BYTES:
+        return Body(text=cleaned, size=len(data))
+    digest = sha256(data)
+    texts[digest] = cleaned
+    return Body(sha256=digest, size=len(data))
+
+
+def token(office: Office, kind: str, name: str) -> str:
+    """Return what a record looks like now, for a checked update: equal tokens mean that nothing relied on has moved."""
+    if kind == "file":
+        file = office.files.get(name)
+        return f"v{len(file.versions)}" if file else "absent"
+    if kind == "request":
+        request = office.requests.get(name)
+        return request.state if request else "absent"
+    if kind == "delegation":
+        work = office.delegations.get(name)
+        return f"{work.state}/{len(work.rounds)}/{len(work.questions)}" if work else "absent"
+    if kind == "entry":
+        entry = office.entries.get(name)
+        return f"{entry.start}/{entry.minutes}/{entry.cancelled}" if entry else "absent"
+    if kind == "accepted":
+        return ",".join(office.accepted.get(name, ()))
+    raise ValueError(f"no token for records of kind {kind!r}")
