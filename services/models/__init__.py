@@ -1,0 +1,9 @@
+"""Models: who answers a `ModelRequest`. One `Model` a sibling module, named after what stands behind it.
+
+openai_chat, openai_responses   an OpenAI-compatible endpoint, one attempt at a time
+retry                           the one retry loop around them
+scripted, recorded, delayed     tests, replay, and slow models on purpose
+ledger, gate                    money and tokens; how many calls at once
+classify, answers, structured   what an endpoint's bytes mean
+http_server                     any `Model`, served as an OpenAI-compatible endpoint
+"""
