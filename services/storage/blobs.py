@@ -78,10 +78,10 @@ class FileBlobs:
     def put(self, data: bytes) -> Blob:
         """Store `data` durably and return its reference. Raises StorageError; nothing partial stays then."""
         blob = Blob(digest_of(data), len(data))
-        if blob.sha256 in self._durable:
-            return blob
         path = self._path(blob.sha256)
         try:
+            if blob.sha256 in self._durable and _touch(path):
+                return blob
             if not self._adopt(path, blob):
                 self._write(path, data)
         except (OSError, LostAnswer) as error:
@@ -145,12 +145,8 @@ class FileBlobs:
         return self._root / sha256[:2] / sha256[2:]
 
     def _adopt(self, path: Path, blob: Blob) -> bool:
-        """Take over a file that is already there: make its name durable, and young, so that no collection takes it."""
-        try:
-            if path.stat().st_size != blob.size:
-                return False
-            os.utime(path)
-        except FileNotFoundError:
+        """Take over a file that is already there, and make its name durable."""
+        if not _touch(path) or path.stat().st_size != blob.size:
             return False
         # Whoever wrote it may not have reached the fsync of its folder yet.
         self._files.fsync(path.parent)
@@ -189,6 +185,15 @@ class FileBlobs:
         with self._lock:
             self._counter += 1
             return folder / f"{name[:16]}.{os.getpid()}.{threading.get_native_id()}.{self._counter}"
+
+
+def _touch(path: Path) -> bool:
+    """Make a file young, so that no collection takes it from whoever is about to name it; False if it is not there."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _plain(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator
 
@@ -19,6 +20,7 @@ from simulator.ports import TapeCall, TapeTool
 CHUNK = 4000
 """Events fetched at a time; no cursor stays open between chunks."""
 _HOMES = 64
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 _EVENTS = (
     select(events.c.revision, events.c.data)
@@ -57,6 +59,11 @@ class JournalReader:
     def office_id(self) -> str:
         """The office's full id."""
         return self._office
+
+    @property
+    def database(self) -> Database:
+        """Where the record is."""
+        return self._database
 
     @property
     def head(self) -> int:
@@ -130,6 +137,22 @@ class JournalReader:
         )
         with self._database.reading() as connection:
             return int(connection.execute(begun).scalar_one()) + int(connection.execute(rest).scalar_one())
+
+    def referenced(self) -> set[str]:
+        """Return every hash that the log and the homes on the tape name: what must stay in the blob store (RULE 25).
+
+        Found as text, without knowing the events' shapes, so it may name a few too many, never one too few. What a
+        checkpoint names is in the log that it was folded from.
+        """
+        found: set[bytes] = set()
+        for _, data in self.events():
+            found.update(_HASH.findall(data))
+        homes = select(tool_results.c.home_sha256).where(tool_results.c.office == self._office).distinct()
+        with self._database.reading() as connection:
+            digests = connection.execute(homes).scalars().all()
+        for digest in digests:
+            found.update(_HASH.findall(self.body_bytes(digest)))
+        return {digest.decode() for digest in found}
 
     def load_checkpoint(self, fold_version: str, upto: int | None = None) -> tuple[int, bytes] | None:
         """Return the newest (revision, data) of this fold version at or before `upto`, or None."""

@@ -40,11 +40,11 @@ class Statements:
     def __init__(self, sqlite: bool) -> None:
         self._sqlite = sqlite
         self.body = self._insert(bodies).on_conflict_do_nothing()
-        self.tool = self._insert(tool_results).on_conflict_do_nothing()
-        self.outbox = self._insert(outbox).values(state="waiting").on_conflict_do_nothing()
+        self.tool = _counted(self._insert(tool_results).on_conflict_do_nothing())
+        self.outbox = _counted(self._insert(outbox).values(state="waiting").on_conflict_do_nothing())
         self.checkpoint = self._replace(checkpoints, "data")
         self.begin_call = self._begin_call()
-        self.answer = self._answer()
+        self.answer = _counted(self._answer())
 
     def _insert(self, table: Table) -> Any:
         return sqlite.insert(table) if self._sqlite else postgresql.insert(table)
@@ -73,3 +73,8 @@ class Statements:
             set_={name: statement.excluded[name] for name in columns if name not in _KEPT_OF_BEGUN},
             where=model_calls.c.state == "begun",
         )
+
+
+def _counted(statement: Any) -> Any:
+    """Keep the number of rows written: without being told so, SQLAlchemy reads it for UPDATE and DELETE alone."""
+    return statement.execution_options(preserve_rowcount=True)

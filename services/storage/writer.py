@@ -294,14 +294,14 @@ class StoredJournal(JournalReader):
             connection.execute(self._statements.body, rows)
 
     def _insert_answer(self, connection: Connection, row: dict[str, Any]) -> None:
-        if connection.execute(self._statements.answer, row).rowcount:
+        if connection.execute(self._statements.answer, row).rowcount == 1:
             return
         stored = connection.execute(statements.STORED_ANSWER, row).one()
         if stored.fingerprint != row["fingerprint"] or stored.response != row["response"]:
             raise _other(row, "answer")
 
     def _insert_tool(self, connection: Connection, row: dict[str, Any]) -> None:
-        if connection.execute(self._statements.tool, row).rowcount:
+        if connection.execute(self._statements.tool, row).rowcount == 1:
             return
         stored = connection.execute(statements.STORED_TOOL, row).one()
         if tuple(stored) != (row["fingerprint"], row["home_sha256"], row["data"]):
@@ -324,7 +324,7 @@ class StoredJournal(JournalReader):
                 "body": item.body,
             }
             row["sequence"] = self._sequence
-            if not connection.execute(self._statements.outbox, row).rowcount:
+            if connection.execute(self._statements.outbox, row).rowcount != 1:
                 stored = connection.execute(statements.STORED_ITEM, row).one()
                 if tuple(stored) != (item.lane, item.kind, item.body):
                     raise UsageError(f"The outbox of office {self._office} holds another effect under {item.key!r}.")
