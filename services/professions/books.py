@@ -78,7 +78,7 @@ class _Desk:
         return f"{prefix}-{self.at.code}-{self.count:03d}"
 
     def flow(self, prefix: str, words: str, account: str, amount: int, nth: int, lag: int) -> Flow:
-        """Return a flow booked on the `nth` day of 31 that reaches the bank `lag` days later, sooner in short periods."""
+        """Return a flow booked on the `nth` day of 31 that reaches the bank `lag` days later, scaled to the period."""
         ref, day = self.ref(prefix), self.at.day(nth)
         lag = lag * self.at.days // 31 if lag < self.at.days else lag
         ledger = Posting(self.at.date(day), ref, words, account, amount)

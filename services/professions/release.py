@@ -146,7 +146,7 @@ def _defects(client: str, at: Span, seed: int) -> list[tuple[str, ...]]:
     for back in range(LONGEST, -1, -1):
         born = at.back(back)
         draw = Stream(seed, "defects", client, born.name)
-        worst = draw.choice(("critical", "major", "major"))
+        worst = draw.choice(("critical", "major", "major", "major", "minor"))
         for number in range(draw.between(3, 8)):
             life = draw.between(1, LONGEST)
             severity = draw.choice((worst, "major", "minor", "minor"))
