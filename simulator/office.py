@@ -123,7 +123,7 @@ class Office(msgspec.Struct, frozen=True):
     """person -> id of the activation that occupies them."""
     free_since: HashTrieMap[str, int] = EMPTY
     sessions: HashTrieMap[str, str] = EMPTY
-    """person -> ISO date of the day their session was last opened for."""
+    """person -> `<ISO date>#<n>`: the day their session was last opened for, and that day's first activation."""
     counts: HashTrieMap[str, int] = EMPTY
     """Per-actor counters: `n:<actor>` activations started; `w:<day>:<a>:<b>:<thread>` wakes (RULE 11)."""
     timers: HashTrieMap[str, Timer] = EMPTY

@@ -429,7 +429,8 @@ class Conflict(Record, frozen=True):
 
 
 class Running(Record, frozen=True):
-    """An activation that has started and not landed. `revision` is what it reads; `people` are busy meanwhile."""
+    """An activation that has started and not landed. `revision` is what it reads; `people` are busy meanwhile. `taken` are
+    the ids of all stimuli it took, those merged into another one included (RULE 11)."""
 
     id: str
     kind: Literal["principal", "client", "meeting", "segment"]
@@ -438,6 +439,6 @@ class Running(Record, frozen=True):
     at: int
     revision: int
     stimuli: tuple[Stimulus, ...] = ()
+    taken: tuple[str, ...] = ()
     ref: str = ""
     number: int = 0
-    day: str = ""

@@ -21,13 +21,16 @@ from simulator.events import (
 )
 from simulator.fold.base import append, clear_timer, drop, put, set_timer, wake
 from simulator.office import Office
-from simulator.records import Stimulus, Timer
+from simulator.records import Running, Stimulus, Timer
+
+RETRY_HOURS = (1, 4, 8)
+"""Business hours after which an unavailable model is tried again (RULE 3)."""
 
 
 def activation_started(o: Office, event: Event, p: ActivationStarted) -> None:
     r = p.running
     busy, inboxes = o.busy, o.inboxes
-    taken = {s.id for s in r.stimuli}
+    taken = frozenset(r.taken)
     for person in r.people:
         busy = busy.insert(person, r.id)
     if r.kind in ("principal", "client"):
@@ -47,10 +50,40 @@ def activation_landed(o: Office, event: Event, p: ActivationLanded) -> None:
     for person in r.people:
         busy, free = busy.discard(person), free.insert(person, event.sim_time)
     put(o, running=o.running.remove(p.id), busy=busy, free_since=free, woken=(*o.woken, *r.people))
+    if p.outcome == "unavailable":
+        _unavailable(o, event, r)
+    elif f"u:{r.actor}" in o.counts:
+        put(o, counts=o.counts.remove(f"u:{r.actor}"))
+
+
+def _unavailable(o: Office, event: Event, r: Running) -> None:
+    """The model failed for good: what it should have seen waits for the retry, and after the last is lost (RULE 3)."""
+    tries = o.counts.get(f"u:{r.actor}", 0)
+    put(o, counts=o.counts.insert(f"u:{r.actor}", tries + 1))
+    owner = r.people[0] if r.people else r.actor
+    if r.kind == "segment":
+        if tries < len(RETRY_HOURS):
+            at = calendar_for(o.calendar).add_business_hours(event.sim_time, RETRY_HOURS[tries])
+            set_timer(o, Timer(f"segment:{r.ref}", at, "segment", r.ref, o.delegations[r.ref].principal, r.number))
+        return
+    if r.kind == "meeting":
+        return
+    if tries < len(RETRY_HOURS):
+        waiting = tuple(msgspec.structs.replace(s, wakes=False) for s in r.stimuli)
+        put(o, inboxes=o.inboxes.insert(owner, (*waiting, *o.inboxes.get(owner, ()))))
+        at = calendar_for(o.calendar).add_business_hours(event.sim_time, RETRY_HOURS[tries])
+        set_timer(o, Timer(f"retry:{owner}", at, "retry", owner, owner, tries + 1))
+        return
+    put(o, counts=o.counts.remove(f"u:{r.actor}"))
+    for s in r.stimuli:
+        if s.source in o.people and s.source != owner:
+            wake(o, s.source, Stimulus(f"{s.id}.lost.{owner}", "lost", s.ref, event.sim_time, owner, f"lost:{s.ref}",
+                                       text=f"{owner} could not be reached about this"))  # fmt: skip
 
 
 def session_opened(o: Office, event: Event, p: SessionOpened) -> None:
-    put(o, sessions=o.sessions.insert(p.person, p.day))
+    first = o.counts.get(f"n:{p.person}", 0) + 1
+    put(o, sessions=o.sessions.insert(p.person, f"{p.day}#{first}"))
 
 
 def demand_set(o: Office, event: Event, p: DemandSet) -> None:
