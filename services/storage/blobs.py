@@ -174,7 +174,8 @@ class FileBlobs:
         """Make a folder whose own name is durable."""
         if path in self._folders:
             return
-        for folder in (self._root, path):
+        above = [folder for folder in reversed(self._root.parents) if not folder.exists()]
+        for folder in (*above, self._root, path):
             self._files.mkdir(folder)
             self._files.fsync(folder.parent)
         self._folders.add(path)
