@@ -76,10 +76,14 @@ class SandboxSpec(msgspec.Struct, frozen=True):
 
 
 class ShellState(msgspec.Struct, frozen=True):
-    """What a fresh shell inherits from the one before it: working folder and exported variables (RULE 33)."""
+    """What a fresh shell inherits from the one before it: working folder and exported variables (RULE 33).
+
+    `folders` are the empty folders of the home, relative, which a manifest of files cannot carry.
+    """
 
     cwd: str = "/home/npc/computer"
     env: tuple[tuple[str, str], ...] = ()
+    folders: tuple[str, ...] = ()
 
 
 class CommandResult(msgspec.Struct, frozen=True):
@@ -98,7 +102,12 @@ class CommandResult(msgspec.Struct, frozen=True):
 
 
 class Sandbox(Protocol):
-    """A running sandbox. Raises `SandboxError` when it is dead: never a result that looks like tool output."""
+    """A running sandbox. Raises `SandboxError` when it is dead: never a result that looks like tool output.
+
+    `read` and `write` take a path inside (relative ones start at the home) and raise `OSError` in plain words for what is
+    not there, not a file, not allowed, or larger than `limit` bytes. What `export_home` refuses is no longer in the home
+    either, so that a sandbox that lives on equals one restored from what was exported.
+    """
 
     def run(self, command: str, timeout_s: int = 120) -> CommandResult: ...
     def read(self, path: str, limit: int = 2_000_000) -> bytes: ...
