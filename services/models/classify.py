@@ -124,12 +124,13 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _QUOTA = re.compile(
-    r"insufficient_quota|exceeded your current quota|insufficient (balance|credit|funds)|billing", re.IGNORECASE
+    r"insufficient_quota|insufficient (balance|credit|funds)|billing_hard_limit|billing hard limit", re.IGNORECASE
 )
 _UNSUPPORTED = re.compile(
     r"unsupported_(parameter|value)|unsupported (parameter|value)|not supported|does not support|doesn't support|"
     r"unrecognized (request )?argument|unknown (parameter|field|name)|unknown_parameter|"
     r"extra (inputs|fields)|extra_forbidden|unexpected keyword|not permitted|is unavailable now|"
+    r"no endpoints found that support|"
     r"requires --jinja|enable-auto-tool-choice|"
     r"invalid schema for|schema is invalid",
     re.IGNORECASE,
@@ -206,6 +207,8 @@ def _by_status(status: int, text: str, headers: Mapping[str, str], now: float, s
     """Classify by status first; by the text where one status stands for several things."""
     kind, retryable = _BY_STATUS.get(status, ("server", True) if status >= 500 else ("bad_request", False))
     wait = _retry_after(headers, now)
+    if wait is None and retryable:
+        wait = _said_wait(text)
     if status == 429 and _QUOTA.search(text):
         return Fault("quota", False, detail=shown)
     if status in (400, 403, 404, 413, 422, 500) and _OVERFLOW.search(text):
@@ -214,7 +217,7 @@ def _by_status(status: int, text: str, headers: Mapping[str, str], now: float, s
         return Fault("refusal", False, detail=shown)
     if status in (400, 422) and _MODEL_MISSING.search(text):
         return Fault("not_found", False, detail=shown)
-    if status in (400, 404, 422, 500, 501) and _UNSUPPORTED.search(text):
+    if (status in (400, 404, 422, 501) and _UNSUPPORTED.search(text)) or (status == 500 and "--jinja" in text):
         return Fault("unsupported", False, detail=shown)
     return Fault(kind, retryable, wait if retryable else None, False, shown)
 
@@ -262,6 +265,18 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=dt.UTC)
     return _bounded(moment.timestamp() - now)
+
+
+_SAID_WAIT = re.compile(r"try again in (\d+(?:\.\d+)?) ?(ms|s)\b|retryDelay\W+(\d+(?:\.\d+)?)s", re.IGNORECASE)
+
+
+def _said_wait(text: str) -> float | None:
+    """Return the wait that some providers put into their words alone."""
+    found = _SAID_WAIT.search(text)
+    if found is None:
+        return None
+    seconds = float(found.group(1) or found.group(3))
+    return _bounded(seconds / 1000 if found.group(2) == "ms" else seconds)
 
 
 def _bounded(seconds: float) -> float:

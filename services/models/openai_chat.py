@@ -146,7 +146,7 @@ def fold_stream(body: bytes) -> dict[str, Any] | Fault:
     message: dict[str, Any] = {"content": "", "reasoning_content": "", "refusal": "", "tool_calls": []}
     whole: dict[str, Any] = {"choices": [{"message": message}]}
     choice = whole["choices"][0]
-    ended = False
+    begun = ended = False
     for data in events_of(body):
         if data.strip() == b"[DONE]":
             ended = True
@@ -160,10 +160,11 @@ def fold_stream(body: bytes) -> dict[str, Any] | Fault:
         whole["usage"] = chunk.get("usage") or whole.get("usage")
         choices = chunk.get("choices")
         first = choices[0] if isinstance(choices, list) and choices else {}
+        begun = begun or bool(first)
         if isinstance(first, dict):
             _fold_delta(message, first.get("delta") or {})
             choice["finish_reason"] = first.get("finish_reason") or choice.get("finish_reason")
-    if not ended and not choice.get("finish_reason"):
+    if not begun or not (ended or choice.get("finish_reason")):
         return Fault("cut", True, billable=True, detail="the stream ended without a finish reason")
     return whole
 

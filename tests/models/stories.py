@@ -17,7 +17,7 @@ from simulator.canonical import clean_text
 from simulator.conversation import Finish, Message, ModelRequest, ModelResponse, ToolCall, ToolSpec, Usage
 
 NOW = 1_793_000_000.0
-"""A wall time for Retry-After dates: 2026-10-26 00:53:20 UTC."""
+"""A wall time for Retry-After dates: 2026-10-26 07:33:20 UTC."""
 
 READ = ToolSpec(
     "read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
