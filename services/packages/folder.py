@@ -179,6 +179,9 @@ def read_folder(root: Path, limit: int = PACKAGE_BYTES) -> tuple[dict[str, bytes
             if len(files) >= PACKAGE_FILES or total > limit:
                 faults.append(Fault(shown, 0, f"The folder holds more than {PACKAGE_FILES} files or {limit} bytes."))
                 return files, faults
+            if "\N{REPLACEMENT CHARACTER}" in shown:
+                faults.append(Fault(shown, 0, "The name holds bytes that are no text. Rename the file."))
+                continue
             data = _read(name, descriptor, shown, faults)
             if data is not None:
                 files[(inside / name).as_posix()] = data
