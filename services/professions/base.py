@@ -65,7 +65,8 @@ class Table(msgspec.Struct, frozen=True):
     """The rows that a sheet (or a CSV, `sheet` empty) must hold, in any order.
 
     `key` names the columns that identify a row; every column of `rows` must agree, those in `money` to the cent. Rows
-    may occur twice; then they must occur twice. `totals` maps a money column to the figure that is its sum.
+    may occur twice; then they must occur twice. A column that a row lacks is not checked in that row. `totals` maps a
+    money column to the figure that is its sum; the columns in `live` are formulas in a workbook.
     """
 
     file: str
@@ -74,11 +75,12 @@ class Table(msgspec.Struct, frozen=True):
     rows: tuple[Mapping[str, str], ...]
     money: tuple[str, ...] = ()
     totals: Mapping[str, str] = {}
+    live: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the checked columns."""
-        return tuple(self.rows[0]) if self.rows else self.key
+        return tuple(dict.fromkeys((*self.key, *(column for row in self.rows for column in row))))
 
     def keys(self) -> list[tuple[str, ...]]:
         """Return the key of every row, in row order."""
@@ -110,6 +112,7 @@ class Profession(ABC):
     inputs: tuple[InputSpec, ...]
     deliverables: tuple[Deliverable, ...]
     labels: tuple[str, ...]
+    live: tuple[str, ...] = ()  # figures that are sums or differences, live formulas on `Summary`
     uses_prior: bool = True
     others: tuple[Other, ...] = ()
 
@@ -214,6 +217,11 @@ def outside(period: str, rows: Iterable[Mapping[str, str]], column: str, key: st
     return [
         f"{row[key]}: {column} {row[column]} is not in {period}" for row in rows if not first <= row[column] <= last
     ]
+
+
+def period_of(prior: PriorView, period: str) -> str:
+    """Return the prior's period as it states it; one that does not is taken for the month or week before `period`."""
+    return prior.figure("Period") or periods.span(period).back(1).name
 
 
 def same_year(prior: PriorView | None, period: str) -> PriorView | None:

@@ -72,6 +72,8 @@ class BillOfMaterials(Profession):
         "Parts", "Total cost", "Largest assembly", "Largest assembly cost", "Changes applied", "Change from prior",
     )  # fmt: skip
 
+    live = ("Total cost", "Largest assembly cost", "Change from prior")
+
     def materials(self, client: str, period: str, seed: int, days: int = 7) -> dict[str, str]:
         """Return the parts list as it stands before the period's changes, some parts left out, and the changes."""
         at = periods.span(period, days)
@@ -176,7 +178,9 @@ def _tables(parts: Iterable[Part], log: Sequence[Mapping[str, str]]) -> tuple[Ta
         for part in parts
     )
     return (
-        Table(WORKBOOK, "Parts", ("part_id",), rows, ("unit_cost", "extended"), {"extended": "Total cost"}),
+        Table(
+            WORKBOOK, "Parts", ("part_id",), rows, ("unit_cost", "extended"), {"extended": "Total cost"}, ("extended",)
+        ),
         Table(WORKBOOK, "Changes", ("change_id",), tuple(log)),
     )
 

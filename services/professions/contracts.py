@@ -80,6 +80,8 @@ class ContractReview(Profession):
         "Obligations", "Overdue", "Due this period", "Amount due this period", "Amount overdue", "Carried obligations",
     )  # fmt: skip
 
+    live = ("Amount due this period", "Amount overdue")
+
     def materials(self, client: str, period: str, seed: int, days: int = 7) -> dict[str, str]:
         """Return the clauses of the period: new ones, and earlier ones that were amended or done since."""
         at = periods.span(period, days)

@@ -20,6 +20,7 @@ from services.professions.base import (
     Outcome,
     Profession,
     Table,
+    period_of,
     repeated,
     write_csv,
 )
@@ -91,7 +92,9 @@ class InspectionControl(Profession):
         out = [row for row in rows if row["status"] == "nonconforming"]
         lots = list(dict.fromkeys(row["lot"] for row in rows))
         rejected = {row["lot"] for row in out}
-        carried = {lot: first for lot, first in _rejected_before(prior).items() if lot not in lots or lot in rejected}
+        carried = {
+            lot: first for lot, first in _rejected_before(prior, period).items() if lot not in lots or lot in rejected
+        }
         figures = {
             "Measurements": str(len(rows)),
             "Nonconforming": str(len(out)),
@@ -155,14 +158,15 @@ def _features(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
     return out
 
 
-def _rejected_before(prior: PriorView | None) -> dict[str, str]:
+def _rejected_before(prior: PriorView | None, now: str) -> dict[str, str]:
     """Return the lots that the prior rejects or still carries, with the period of their first rejection."""
     if prior is None:
         return {}
+    period = period_of(prior, now)
     first = {row["lot"]: row["first period"] for row in prior.table("Carried lots", ("lot", "first period"))}
     for row in prior.table("Measurements", ("record_id", "lot", "status")):
         if row["status"].casefold() == "nonconforming":
-            first.setdefault(row["lot"], prior.figure("Period") or "")
+            first.setdefault(row["lot"], period)
     return first
 
 

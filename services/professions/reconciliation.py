@@ -22,6 +22,7 @@ from services.professions.base import (
     amount_in,
     carried_amount,
     outside,
+    period_of,
     repeated,
     write_csv,
 )
@@ -97,13 +98,13 @@ def _pair(
     return pairs, alone, [line for line in ledger if id(line) in left]
 
 
-def carried_items(prior: PriorView | None) -> list[CarriedItem]:
+def carried_items(prior: PriorView | None, now: str) -> list[CarriedItem]:
     """Return what the prior reconciliation left open: its unmatched rows and its carried rows that did not clear."""
     if prior is None:
         return []
-    both, period = ("Bank only", "Ledger only"), prior.figure("Period") or ""
+    both, period = ("Bank only", "Ledger only"), period_of(prior, now)
     items = [
-        CarriedItem(row["ref"], cents(row["amount"]), period or row["date"][:7])
+        CarriedItem(row["ref"], cents(row["amount"]), period)
         for sheet in both
         for row in prior.table(sheet, ONLY_COLUMNS, besides=both)
     ]
@@ -133,6 +134,8 @@ class BankReconciliation(Profession):
         "Carried open total", "Unexplained difference", "Closing balance", "Open items",
     )  # fmt: skip
 
+    live = labels[1:9]
+
     def materials(self, client: str, period: str, seed: int, days: int = 7) -> dict[str, str]:
         """Return bank, ledger and, where there are any, credits of the month from the client's books."""
         month = books(client, periods.span(period, days), seed)
@@ -157,7 +160,7 @@ class BankReconciliation(Profession):
         """Return the reconciliation: figures, open items to cite, the rows of each sheet."""
         bank, ledger = self._lines(inputs, "bank"), self._lines(inputs, "ledger")
         credit_rows = self.rows(inputs, "credits")
-        found = match(bank, ledger, carried_items(prior))
+        found = match(bank, ledger, carried_items(prior, period))
         findings = _open_items(found, credit_rows)
         bank_total = sum(line.amount for line in bank)
         ledger_total = sum(line.amount for line in ledger)
@@ -236,24 +239,23 @@ def _tables(found: Match, credit_rows: Sequence[Mapping[str, str]], with_credits
         Table(WORKBOOK, "Carried", ("ref",), tuple(carried), amount),
     ]  # fmt: skip
     if with_credits:
-        rows = [{**row, "supported": "yes" if row["evidence"] else "no"} for row in credit_rows]
+        rows = [
+            {**row, "amount": money(cents(row["amount"])), "supported": "yes" if row["evidence"] else "no"}
+            for row in credit_rows
+        ]
         tables.append(Table(WORKBOOK, "Credits", ("ref",), tuple(rows), amount))
     return tables
 
 
 def _matched(bank: Line, ledger: Line, *, equal: bool) -> dict[str, str]:
-    return {
-        "ref": bank.ref,
-        "bank date": bank.date,
-        "ledger date": ledger.date,
-        "amount": money(bank.amount) if equal else "",
-        "bank amount": money(bank.amount),
-        "ledger amount": money(ledger.amount),
-    }
+    row = {"ref": bank.ref, "bank date": bank.date, "ledger date": ledger.date}
+    if equal:
+        return {**row, "amount": money(bank.amount)}
+    return {**row, "amount": "", "bank amount": money(bank.amount), "ledger amount": money(ledger.amount)}
 
 
 def _only(line: Line) -> dict[str, str]:
-    return dict(zip(ONLY_COLUMNS, (line.date, line.ref, line.description, money(line.amount)), strict=True))
+    return {"date": line.date, "ref": line.ref, "amount": money(line.amount)}
 
 
 def _carried(item: CarriedItem, cleared: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Views of rendered deliverables: what `services.documents` makes of a file's bytes, read back as tables and figures."""
+"""Views of rendered deliverables: what `services.documents` makes of a file, read back as tables and figures."""
 
 from __future__ import annotations
 
@@ -8,20 +8,29 @@ from services.documents.cells import Sheet
 from services.documents.reading import parse_workbook_text
 from services.professions.amounts import from_cell
 from services.professions.base import CSV, XLSX, Deliverable
+from services.professions.formulas import Calculator
 from services.professions.views import PriorView, view_from_csv, view_from_workbook
 
 
 def view_of(deliverable: Deliverable, text: str) -> PriorView:
-    """Return a view of a rendered workbook or CSV; other kinds of file hold no tables and give an empty view."""
+    """Return a view of a rendered workbook or CSV; other kinds of file hold no tables and give an empty view.
+
+    Formulas that no program has calculated yet are calculated here.
+    """
     if deliverable.media_type == XLSX:
-        return view_from_workbook({sheet.name: grid(sheet) for sheet in parse_workbook_text(text)})
+        sheets = parse_workbook_text(text)
+        calculator = Calculator(sheets)
+        return view_from_workbook({sheet.name: grid(sheet, calculator) for sheet in sheets})
     return view_from_csv(text if deliverable.media_type == CSV else "")
 
 
-def grid(sheet: Sheet) -> Sequence[Sequence[str]]:
+def grid(sheet: Sheet, calculator: Calculator) -> Sequence[Sequence[str]]:
     """Return a sheet's values as rows of text, row 1 first, empty cells empty."""
     rows = [[""] * sheet.columns for _ in range(sheet.rows)]
     for (row, column), cell in sheet.cells.items():
         if row <= sheet.rows and column <= sheet.columns:
-            rows[row - 1][column - 1] = from_cell(cell.value)
+            value: object = cell.value
+            if cell.value is None and cell.formula is not None:
+                value = calculator.text(sheet, cell)
+            rows[row - 1][column - 1] = from_cell(value)
     return rows

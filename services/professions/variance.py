@@ -49,6 +49,7 @@ class VarianceAnalysis(Profession):
         "Total actual", "Total budget", "Total variance", "Flagged accounts", "Cash per reconciliation",
         "Year to date actual",
     )  # fmt: skip
+    live = ("Total actual", "Total budget", "Total variance", "Year to date actual")
     others = (Other("reconciliation", "bank-reconciliation"),)
 
     def materials(self, client: str, period: str, seed: int, days: int = 7) -> dict[str, str]:
@@ -130,7 +131,7 @@ def _accounts(rows: list[dict[str, str]]) -> Table:
         {key: row[key] for key in ("account", "actual", "budget", "variance", "percent", "flag")} for row in rows
     )
     totals = {"actual": "Total actual", "budget": "Total budget", "variance": "Total variance"}
-    return Table(WORKBOOK, "Accounts", ("account",), kept, tuple(totals), totals)
+    return Table(WORKBOOK, "Accounts", ("account",), kept, tuple(totals), totals, ("variance",))
 
 
 def _year_to_date(actual: Mapping[str, int], accounts: list[str], prior: PriorView | None) -> Table:

@@ -46,7 +46,7 @@ class View:
             not_it = {title.casefold() for title in besides}
             others = [rows for title, rows in self._tables.items() if title.casefold() not in not_it]
             named = [rows for rows in others if wanted <= set(header_of(rows))]
-        return as_records(named[0]) if len(named) == 1 else []
+        return as_records(named[0], closing=self._single) if len(named) == 1 else []
 
 
 def header_of(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -54,13 +54,16 @@ def header_of(rows: Sequence[Sequence[str]]) -> list[str]:
     return [cell.strip().casefold() for cell in rows[0]] if rows else []
 
 
-def as_records(rows: Sequence[Sequence[str]]) -> list[dict[str, str]]:
-    """Return the rows below the header as {header: text}, without empty rows and rows that start with `Total`."""
+def as_records(rows: Sequence[Sequence[str]], closing: bool = False) -> list[dict[str, str]]:
+    """Return the rows below the header as {header: text}, without empty rows.
+
+    Rows that start with `Total` close a sheet and are left out unless `closing`.
+    """
     header = header_of(rows)
     records = []
     for row in rows[1:]:
         cells = [cell.strip() for cell in row]
-        if any(cells) and not cells[0].casefold().startswith("total"):
+        if any(cells) and (closing or not cells[0].casefold().startswith("total")):
             padded = cells + [""] * (len(header) - len(cells))
             records.append({key: value for key, value in zip(header, padded, strict=False) if key})
     return records
