@@ -27,7 +27,9 @@ def _bytes(name: str, nullable: bool = False, comment: str | None = None) -> sa.
 
 
 def _text(name: str, comment: str | None = None, default: str | None = None) -> sa.Column[object]:
-    return sa.Column(name, sa.Text, nullable=False, comment=comment, server_default=default)
+    return sa.Column(
+        name, sa.Text, nullable=False, comment=comment, server_default=sa.text(default) if default else None
+    )
 
 
 def _number(name: str, comment: str | None = None, default: str | None = None) -> sa.Column[object]:
@@ -48,7 +50,7 @@ def upgrade() -> None:
         sa.Column("parent_revision", sa.BigInteger),
         _number("epoch", default="0"),
         _number("head", default="0"),
-        sa.Column("status", sa.LargeBinary, nullable=False, server_default=""),
+        _bytes("status"),
         sa.PrimaryKeyConstraint("id", name="pk_offices"),
     )
     _of_office(
@@ -94,7 +96,7 @@ def upgrade() -> None:
         _text("state", "waiting, claimed, done or refused"),
         _number("attempts", default="0"),
         _number("next_attempt", "seconds since the epoch", default="0"),
-        _text("last_error", default=""),
+        _text("last_error", default="''"),
         key=("key",),
     )
     _of_office(

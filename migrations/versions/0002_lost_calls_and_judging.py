@@ -15,7 +15,13 @@ def upgrade() -> None:
     """Add what a crash costs, the outbox's index, and the three document tables."""
     op.add_column(
         "model_calls",
-        sa.Column("attempt", sa.Text, nullable=False, server_default="", comment="epoch and counter of the last begin"),
+        sa.Column(
+            "attempt",
+            sa.Text,
+            nullable=False,
+            server_default=sa.text("''"),
+            comment="epoch and counter of the last begin",
+        ),
     )
     op.add_column(
         "model_calls",

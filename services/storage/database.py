@@ -115,7 +115,9 @@ class Database:
             connected = _postgres_connected
             arguments = {} if "connect_timeout" in self._url.query else {"connect_timeout": 10}
         writer = create_engine(self._url, connect_args=arguments)
-        reader = create_engine(self._url, connect_args=arguments, isolation_level="AUTOCOMMIT")
+        # After a restart of the server every pooled session is dead: a reader asks first, a writer tries twice.
+        ask = not self.is_sqlite
+        reader = create_engine(self._url, connect_args=arguments, isolation_level="AUTOCOMMIT", pool_pre_ping=ask)
         for engine in (writer, reader):
             event.listen(engine, "connect", connected)
         if self.is_sqlite:

@@ -12,7 +12,7 @@ import msgspec
 
 from services.storage.tape import LedgerLine
 from simulator.canonical import sha256
-from simulator.conversation import ModelRequest, ModelResponse
+from simulator.conversation import Message, ModelRequest, ModelResponse
 from simulator.errors import CorruptStore, Fenced, StorageError, TapeMismatch, UsageError
 from simulator.ports import Blob, OutboxItem, TapeCall, TapeTool
 
@@ -50,6 +50,7 @@ class MemoryOffice:
         self.log: list[bytes] = []
         self.bodies: dict[str, str] = {}
         self.calls: dict[tuple[str, int], tuple[ModelRequest, ModelResponse]] = {}
+        self.activations: dict[str, list[tuple[ModelRequest, ModelResponse]]] = {}
         self.ledger: dict[tuple[str, int], LedgerLine] = {}
         self.tools: dict[tuple[str, int], TapeTool] = {}
         self.outbox: dict[str, OutboxItem] = {}
@@ -164,6 +165,16 @@ class MemoryJournal:
         """Return the stored result of a sandbox tool call, or None."""
         return self._office.tools.get((activation, ordinal))
 
+    def conversation(self, activation: str, session: str) -> tuple[tuple[Message, ...], ModelResponse] | None:
+        """Return the messages and the answer of an activation's last answered call under `session`, or None."""
+        with self._office.lock:
+            calls = [
+                (request.call[1], request.messages, response)
+                for request, response in self._office.activations.get(activation, ())
+                if request.session == session
+            ]
+        return max(calls, key=lambda call: call[0])[1:] if calls else None
+
     def requests(self) -> Iterator[tuple[ModelRequest, ModelResponse]]:
         """Yield every answered call in full, ordered by activation and ordinal."""
         for key in sorted(self._office.calls):
@@ -215,6 +226,7 @@ class MemoryJournal:
         usage = response.usage
         tokens = (usage.input, usage.cached, usage.output, usage.reasoning)
         self._office.calls[request.call] = (request, response)
+        self._office.activations.setdefault(request.call[0], []).append((request, response))
         self._office.ledger[request.call] = _line(request, "answered", response.cost_micros, worst, lost, *tokens)
 
 

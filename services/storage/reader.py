@@ -13,7 +13,7 @@ from services.storage.database import Database
 from services.storage.tables import bodies, checkpoints, events, model_calls, offices, tool_results
 from services.storage.tape import LedgerLine
 from simulator.canonical import sha256
-from simulator.conversation import ModelRequest, ModelResponse
+from simulator.conversation import Message, ModelRequest, ModelResponse
 from simulator.errors import CorruptStore, UnknownReference
 from simulator.ports import TapeCall, TapeTool
 
@@ -34,6 +34,13 @@ _CALL = select(model_calls).where(
     model_calls.c.office == bindparam("office"),
     model_calls.c.activation == bindparam("activation"),
     model_calls.c.ordinal == bindparam("ordinal"),
+)
+_LAST_CALL = (
+    select(model_calls)
+    .where(model_calls.c.office == bindparam("office"), model_calls.c.activation == bindparam("activation"))
+    .where(model_calls.c.session == bindparam("session"), model_calls.c.state == "answered")
+    .order_by(model_calls.c.ordinal.desc())
+    .limit(1)
 )
 _TOOL = select(tool_results).where(
     tool_results.c.office == bindparam("office"),
@@ -111,6 +118,16 @@ class JournalReader:
         """Return the stored result of a sandbox tool call, or None."""
         row = self._row(_TOOL, activation, ordinal)
         return None if row is None else tape.tool_of(row, self._home, self._where(row))
+
+    def conversation(self, activation: str, session: str) -> tuple[tuple[Message, ...], ModelResponse] | None:
+        """Return the messages and the answer of an activation's last answered call under `session`, or None."""
+        with self._database.reading() as connection:
+            row = connection.execute(
+                _LAST_CALL, {"office": self._office, "activation": activation, "session": session}
+            ).first()
+        if row is None:
+            return None
+        return tape.request_of(row, self.body_bytes, self._where(row)).messages, self._response(row)
 
     def requests(self) -> Iterator[tuple[ModelRequest, ModelResponse]]:
         """Yield every answered call in full, ordered by activation and ordinal: for exports and audits."""

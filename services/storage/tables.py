@@ -6,7 +6,7 @@ Everything whose truth matters is bytes: a database's JSON type reorders keys, c
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, MetaData, Table, Text, text
 
 metadata = MetaData(
     naming_convention={
@@ -34,7 +34,7 @@ offices = Table(
     Column("parent_revision", BigInteger),
     Column("epoch", BigInteger, nullable=False, server_default="0"),
     Column("head", BigInteger, nullable=False, server_default="0"),
-    Column("status", LargeBinary, nullable=False, server_default=""),
+    Column("status", LargeBinary, nullable=False),
 )
 
 events = Table(
@@ -62,7 +62,7 @@ model_calls = Table(
     Column("ordinal", BigInteger, primary_key=True, autoincrement=False),
     Column("fingerprint", Text, nullable=False),
     Column("state", Text, nullable=False, comment="begun or answered"),
-    Column("attempt", Text, nullable=False, server_default="", comment="epoch and counter of the last begin"),
+    Column("attempt", Text, nullable=False, server_default=text("''"), comment="epoch and counter of the last begin"),
     Column("worst_case_micros", BigInteger, nullable=False),
     Column("lost_micros", BigInteger, nullable=False, server_default="0", comment="of attempts that never answered"),
     Column("role", Text, nullable=False),
@@ -100,7 +100,7 @@ outbox = Table(
     Column("state", Text, nullable=False, comment="waiting, claimed, done or refused"),
     Column("attempts", BigInteger, nullable=False, server_default="0"),
     Column("next_attempt", BigInteger, nullable=False, server_default="0", comment="seconds since the epoch"),
-    Column("last_error", Text, nullable=False, server_default=""),
+    Column("last_error", Text, nullable=False, server_default=text("''")),
     Index("ix_outbox_office_state_sequence", "office", "state", "sequence"),
 )
 

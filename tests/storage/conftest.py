@@ -28,7 +28,9 @@ def record(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Record]:
         yield from stored(_url(request.param, tmp_path, request), tmp_path)
 
 
-@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.postgres if kind == "postgres" else ()) for kind in STORED])
+@pytest.fixture(
+    params=[pytest.param(kind, marks=pytest.mark.postgres if kind == "postgres" else ()) for kind in STORED]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty database of each kind."""
     return _url(request.param, tmp_path, request)

@@ -1,7 +1,7 @@
-"""A recorder of the file calls under `FileBlobs`, and every disk that a power cut could leave behind them.
+"""A recorder of the file calls under `FileBlobs`, and every disk that a power cut could leave behind.
 
-The model is the weakest that POSIX allows: bytes are safe after the file's fsync, a name after its folder's; what is not
-safe may have reached the disk or not, in any combination.
+The model is the weakest that POSIX allows: bytes are safe after the file's fsync, a name after its folder's; what is
+not safe may have reached the disk or not, in any combination.
 """
 
 from __future__ import annotations

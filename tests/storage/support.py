@@ -43,13 +43,17 @@ def request(activation: str = "elena.1", ordinal: int = 0, words: str = "What no
 
 def answer(words: str = "I will look.", cost: int = 30) -> ModelResponse:
     """A model's answer that calls a tool."""
-    return ModelResponse(words, (ToolCall("t1", "read", '{"path": "a"}'),), "tool_calls", Usage(100, 20, 5), cost_micros=cost)
+    return ModelResponse(
+        words, (ToolCall("t1", "read", '{"path": "a"}'),), "tool_calls", Usage(100, 20, 5), cost_micros=cost
+    )
 
 
 def tool(activation: str = "daniel.1", ordinal: int = 0, result: str = "ok") -> TapeTool:
     """A sandbox tool's result."""
     home = (TreeEntry("notes.md", Blob(sha256(b"notes"), 5)), TreeEntry("run.sh", Blob(sha256(b"#!"), 2), 0o755))
-    return TapeTool(activation, ordinal, sha256(result.encode()), result, home, ShellState("/home", (("A", "1"),)), "note")
+    return TapeTool(
+        activation, ordinal, sha256(result.encode()), result, home, ShellState("/home", (("A", "1"),)), "note"
+    )
 
 
 def item(key: str, lane: str = "mail:elena", body: bytes = b"{}") -> OutboxItem:

@@ -111,7 +111,9 @@ def test_a_whole_request_is_rebuilt_from_hashes(record: Record) -> None:
     asked = [
         request(),
         ModelRequest("judge", ("judge.1", 0), "s", long, (), schema, "verdict", 99),
-        ModelRequest("judge", ("judge.1", 1), "s", (*long, answer().as_message(), Message("tool", "r", (), "t1")), TOOLS),
+        ModelRequest(
+            "judge", ("judge.1", 1), "s", (*long, answer().as_message(), Message("tool", "r", (), "t1")), TOOLS
+        ),
     ]
     record.open().record([(r, answer(f"to {r.call}")) for r in asked])
     journal = record.open()
@@ -119,6 +121,21 @@ def test_a_whole_request_is_rebuilt_from_hashes(record: Record) -> None:
     assert [r for r, _ in stored] == asked
     assert [r.fingerprint for r, _ in stored] == [r.fingerprint for r in asked]
     assert [a.content for _, a in stored] == [f"to {r.call}" for r in asked]
+
+
+def test_the_last_conversation_of_an_activation_is_found_by_its_session(record: Record) -> None:
+    journal = record.open()
+    turns = [Message("user", f"turn {n}") for n in range(12)]
+    for n in range(12):
+        session = "branch" if n in (5, 11) else "main"
+        asked = ModelRequest("principal", ("elena.1", n), session, tuple(turns[: n + 1]))
+        journal.record([(asked, answer(f"answer {n}"))])
+    journal.begin_call(ModelRequest("principal", ("elena.1", 12), "main", tuple(turns)), 10)
+    journal = record.open()
+    assert journal.conversation("elena.1", "main") == (tuple(turns[:11]), answer("answer 10"))
+    assert journal.conversation("elena.1", "branch") == (tuple(turns), answer("answer 11"))
+    assert journal.conversation("elena.1", "other") is None
+    assert journal.conversation("elena.2", "main") is None
 
 
 def test_recording_an_answer_twice_changes_nothing(record: Record) -> None:
