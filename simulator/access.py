@@ -66,8 +66,8 @@ RULES: dict[Action, Rule] = {
     "answer": records.decide,
     "review": records.decide,
 }
-"""Action -> its rule. Targets: `read`, `accept`, `quality_signoff` a FileRef; `list`, `create`, `deposit` a space; `save`
-a file id; `share` a Share; `classify` a Reclass; `read_notice` a Notice; `know` `person:<id>`, `client:<id>` or
+"""Action -> its rule. Targets: `read`, `accept`, `quality_signoff` a FileRef; `list`, `create`, `deposit` a space;
+`save` a file id; `share` a Share; `classify` a Reclass; `read_notice` a Notice; `know` `person:<id>`, `client:<id>` or
 `matter:<id>`; `request` a person's id; `delegate` a matter's id or ''; the rest the id of what they name."""
 
 
