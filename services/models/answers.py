@@ -27,7 +27,7 @@ def settle_arguments(value: Any) -> str:
     if value is None or value == "":
         return "{}"
     if not isinstance(value, str):
-        return clean_text(json.dumps(value, ensure_ascii=False))
+        return _rewritten(value) or "{}"
     if _is_object(value):
         return clean_text(value)
     text = value.strip()
@@ -41,7 +41,7 @@ def settle_arguments(value: Any) -> str:
         return clean_text(inner)
     if isinstance(inner, dict) and not _has_constant(text):
         # Valid JSON that msgspec refuses: a lone surrogate. Its replacement must not depend on who decodes it.
-        return clean_text(json.dumps(_cleaned(inner), ensure_ascii=False))
+        return _rewritten(inner) or clean_text(value)
     return clean_text(value)
 
 
@@ -125,7 +125,7 @@ _TOTALS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"
 def _is_object(text: str) -> bool:
     try:
         return isinstance(msgspec.json.decode(text.encode()), dict)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
 
 
@@ -144,6 +144,14 @@ def _has_constant(text: str) -> bool:
     found: list[str] = []
     json.loads(text, parse_constant=found.append)
     return bool(found)
+
+
+def _rewritten(value: Any) -> str | None:
+    """Return JSON text of `value` without lone surrogates and NULs; None if it is nested too deeply to walk."""
+    try:
+        return clean_text(json.dumps(_cleaned(value), ensure_ascii=False))
+    except RecursionError:
+        return None
 
 
 def _cleaned(value: Any) -> Any:

@@ -189,6 +189,8 @@ def decode(body: bytes) -> Any:
     """Decode JSON as real servers write it: bare NaN becomes null, a byte order mark is skipped. None if not JSON."""
     try:
         return msgspec.json.decode(body)
+    except RecursionError:
+        return None
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:

@@ -74,7 +74,7 @@ async def _read(
         raise UsageError(f"the request has more than {_MOST_BYTES} bytes")
     try:
         body = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError("the request's body is not JSON") from error
     if not isinstance(body, dict):
         raise UsageError("the request's body is not a JSON object")

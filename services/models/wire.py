@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 import msgspec
@@ -44,6 +44,7 @@ class Setup(msgspec.Struct, frozen=True):
     schema_mode: SchemaMode
     max_tokens_field: MaxTokensField
     tools: ToolsMode
+    max_tokens_swapped: bool = False
     dropped: frozenset[str] = frozenset()
 
 
@@ -78,7 +79,7 @@ class OpenAIWire(ABC):
                 self._setup = setup
                 return result
             first = first or result
-            relaxed = relax(setup, result, request)
+            relaxed = relax(setup, result, request, self._body(request, setup))
             if relaxed is None:
                 return result if result.retryable else first
             setup = relaxed
@@ -168,23 +169,34 @@ def added(a: Usage, b: Usage) -> Usage:
 _LOWER: dict[SchemaMode, SchemaMode] = {"json_schema": "json_object", "json_object": "prompt"}
 _SCHEMA_WORDS = re.compile(r"response_format|json_schema|json_object|text\.format|schema|grammar|guided", re.IGNORECASE)
 _TOOL_WORDS = re.compile(r"tool|function.?call|jinja", re.IGNORECASE)
-_OPTIONAL = ("stream_options", "tool_choice", "reasoning_effort", "reasoning", "store", "include", "stream")
+_OPTIONAL: dict[str, str] = {
+    "stream_options": r"\bstream_options\b",
+    "stream": r"\bstream(ing)?\b",
+    "tool_choice": r"\btool_choice\b",
+    "reasoning_effort": r"\breasoning(_effort)?\b|\bthink(ing)?\b|\beffort\b",
+    "reasoning": r"\breasoning\b|\bthink(ing)?\b|\beffort\b",
+    "include": r"\binclude\b|\bencrypted_content\b",
+    "store": r"\bstore\b",
+}
 
 
-def relax(setup: Setup, fault: Fault, request: ModelRequest) -> Setup | None:
-    """Return the setup without the parameter that the endpoint refused; None if the refusal names none of ours."""
+def relax(setup: Setup, fault: Fault, request: ModelRequest, sent: Collection[str]) -> Setup | None:
+    """Return the setup without the parameter that the endpoint refused; None if the refusal names none that was sent.
+
+    `sent` holds the names of the request body's fields.
+    """
     if fault.kind not in ("unsupported", "bad_request"):
         return None
     said = fault.detail
-    for name in _OPTIONAL:
-        if re.search(rf"\b{name}\b", said) and name not in setup.dropped:
+    for name, words in _OPTIONAL.items():
+        if name in sent and re.search(words, said):
             return msgspec.structs.replace(setup, dropped=setup.dropped | {name})
-    if "max_completion_tokens" in said or "max_tokens" in said:
+    if setup.max_tokens_field in sent and re.search(r"\bmax_(completion_)?tokens\b", said):
+        # Tried once: an endpoint that knows neither name, or dislikes the value, is not asked in circles.
+        if setup.max_tokens_swapped:
+            return None
         other: MaxTokensField = "max_tokens" if setup.max_tokens_field != "max_tokens" else "max_completion_tokens"
-        if f"other:{other}" not in setup.dropped:
-            tried = setup.dropped | {f"other:{setup.max_tokens_field}"}
-            return msgspec.structs.replace(setup, max_tokens_field=other, dropped=tried)
-        return None
+        return msgspec.structs.replace(setup, max_tokens_field=other, max_tokens_swapped=True)
     structured = request.schema is not None or (request.tools and setup.tools == "schema")
     if structured and _SCHEMA_WORDS.search(said) and setup.schema_mode in _LOWER:
         return msgspec.structs.replace(setup, schema_mode=_LOWER[setup.schema_mode])

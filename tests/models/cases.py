@@ -1,7 +1,7 @@
 """What providers really send, as a table: one row a body, with the outcome on each wire (RELIABILITY, model providers).
 
 Bodies follow what OpenAI, Azure, OpenRouter, vLLM, llama.cpp, Ollama and gateways in front of them answer. The same
-rows are judged by `classify` alone, played by the fault server on both wires, and listed in `services/models/FAULTS.md`.
+rows are judged by `classify` alone, played by the fault server on both wires, and listed in services/models/FAULTS.md.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def header(name: str, value: str) -> tuple[tuple[str, str], ...]:
     return (("content-type", "application/json"), (name, value))
 
 
+_DEEP = '{"n": ' + "[" * 3000 + "]" * 3000 + "}"
 HTML = (("content-type", "text/html"),)
 SSE = (("content-type", "text/event-stream"),)
 LIMITED = error("Rate limit reached for requests", "rate_limit_exceeded", "requests")
@@ -216,6 +217,7 @@ INSIDE_200: tuple[Case, ...] = (
     Case("200, error as plain text", b'{"error": "something odd"}', "error_body", True, billable=True),
     Case("200, HTML", b"<html>Please log in to the Wi-Fi</html>", "not_json", True, headers=HTML, billable=True),
     Case("200, empty body", b"", "not_json", True, billable=True),
+    Case("200, JSON nested without end", b"[" * 100_000, "not_json", True, billable=True),
     Case("200, a bare list", b"[]", "not_json", True, billable=True),
     Case("200, JSON cut in the middle", b'{"choices": [{"mess', "cut", True, billable=True),
 )
@@ -372,6 +374,8 @@ SHAPES: tuple[Case, ...] = (
     call_case("arguments truncated", '{"path": "a', '{"path": "a'),
     call_case("arguments with NaN", '{"n": NaN}', '{"n": NaN}'),
     call_case("arguments with a lone surrogate", '{"n": "\\ud800"}', '{"n": "\N{REPLACEMENT CHARACTER}"}'),
+    call_case("arguments nested without end", '{"n": ' + "[" * 5000, '{"n": ' + "[" * 5000),
+    call_case("arguments nested very deeply", _DEEP, _DEEP),
     call_case("arguments empty", "", "{}"),
     call_case("arguments null", None, "{}"),
 )
