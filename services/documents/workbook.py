@@ -244,7 +244,7 @@ class _SheetReader:
         kind, raw = self._attributes.get("t", "n"), self._value
         if kind == "inlineStr":
             return "".join(self._inline)
-        if raw is None:
+        if raw is None or (not raw and kind != "str"):  # openpyxl writes an empty value beside a formula
             return None
         if kind == "s":
             index = _int(raw)
