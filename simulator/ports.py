@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from simulator.conversation import ModelRequest, ModelResponse
+from simulator.conversation import Message, ModelRequest, ModelResponse
 
 
 # -- models -----------------------------------------------------------------------------------------------------------
@@ -196,6 +196,10 @@ class Journal(Protocol):
 
     def call(self, activation: str, ordinal: int) -> TapeCall | None: ...
     def tool(self, activation: str, ordinal: int) -> TapeTool | None: ...
+    def conversation(self, activation: str, session: str) -> tuple[tuple[Message, ...], ModelResponse] | None:
+        """Return the messages and the answer of an activation's last answered call under `session`, or None."""
+        ...
+
     def save_checkpoint(self, revision: int, fold_version: str, data: bytes) -> None: ...
     def load_checkpoint(self, fold_version: str, upto: int | None = None) -> tuple[int, bytes] | None: ...
     def close(self) -> None: ...

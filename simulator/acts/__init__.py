@@ -66,7 +66,8 @@ def decide(ctx: ActContext, tool: str, args: a.Arguments) -> Outcome:
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the JSON Schema of an argument struct, inlined (small servers do not follow references)."""
     (schema,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
-    return _inline(schema, components)
+    inlined: dict[str, Any] = _inline(schema, components)
+    return inlined
 
 
 def _inline(node: Any, components: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from simulator.access import Decision, Subject, can
+from simulator.access import Action, Decision, Subject, can
 from simulator.businesstime import BusinessCalendar, calendar_for
 from simulator.canonical import clean_text, sha256
 from simulator.events import Payload
@@ -68,7 +68,7 @@ class ActContext:
     def me(self) -> Person:
         return self.office.people[self.actor]
 
-    def allow(self, action: str, target: Any) -> None:
+    def allow(self, action: Action, target: Any) -> None:
         """Refuse unless the actor may do `action` to `target`."""
         decision: Decision = can(Subject(self.actor), action, target, self.office)
         if not decision.allowed:
@@ -114,7 +114,7 @@ class ActContext:
 
     def file(self, text: str) -> FileRef:
         """Find a file that the actor may read, by path or id, with `@<version>` for another than the latest."""
-        ref = view(self.office, Subject(self.actor)).file(text)
+        ref = find_file(self.office, self.actor, text)
         if ref is None:
             raise Refused(f"there is no file {text!r}, or it is not yours to see")
         return ref
@@ -138,6 +138,19 @@ class ActContext:
         except ValueError:
             raise Refused(f"{text!r} is no time: write it as YYYY-MM-DD HH:MM, local time") from None
         return self.calendar.at(day, self.office.calendar.closes)
+
+
+def find_file(office: Office, person: str, text: str) -> FileRef | None:
+    """Find a file the person may read by display path or id, with `@<version>` for another than the latest."""
+    seen = view(office, Subject(person))
+    found = seen.file(text.strip())
+    if found is not None:
+        return found.ref
+    name, _, number = text.strip().rpartition("@") if "@" in text else (text.strip(), "", "")
+    readable = seen.versions(name) if name in office.files else ()
+    if number:
+        readable = tuple(f for f in readable if str(f.ref.version) == number)
+    return readable[-1].ref if readable else None
 
 
 def make_body(text: str, texts: dict[str, str], limit: int = 40_000) -> Body:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 import posixpath
+from typing import Literal
 
 from simulator.access import RULES_VERSION, Reclass, Share, inherited, publish_refusals
 from simulator.acts import arguments as a
@@ -13,7 +14,7 @@ from simulator.events import FileAccepted, FileClassified, FileRevoked, FileSave
 from simulator.fold.files import audience_members, path_key
 from simulator.office import Office
 from simulator.ports import Blob
-from simulator.records import Acceptance, File, FileRef, FileVersion, Grant
+from simulator.records import LEVELS, Acceptance, File, FileRef, FileVersion, Grant, Level
 
 MEDIA_TYPES = {
     ".md": "text/markdown",
@@ -60,7 +61,7 @@ def new_version(
     *,
     file_id: str,
     matter: str = "",
-    level: str = "",
+    level: Level | None = None,
     author: str = "",
     delegation: str = "",
 ) -> FileSaved:
@@ -82,9 +83,8 @@ def new_version(
     return FileSaved(name, space, kept, owner, matter, version)
 
 
-def _highest(first: str, second: str) -> str:
-    order = ("public", "internal", "confidential", "restricted")
-    return max(first, second, key=order.index)
+def _highest(first: Level, second: Level) -> Level:
+    return max(first, second, key=LEVELS.index)
 
 
 def save(ctx: ActContext, args: a.SaveFile) -> Outcome:
@@ -110,7 +110,7 @@ def _matter_of(office: Office, path: str) -> str:
     return ""
 
 
-def acceptance(ctx: ActContext, ref: FileRef, capacity: str, replaces: str, suffix: str = "") -> FileAccepted:
+def acceptance(ctx: ActContext, ref: FileRef, capacity: Literal["accept", "quality_signoff"], replaces: str, suffix: str = "") -> FileAccepted:
     """Return the event that accepts exactly one version; refuses a second acceptance that replaces nothing (RULE 18)."""
     ctx.allow(capacity, ref)
     ctx.rely("accepted", ref.file)

@@ -11,18 +11,18 @@ from simulator.records import STIMULUS_CLASS, Stimulus
 TAKEN_AT_ONCE = 12
 
 
-def rank(office: Office, stimulus: Stimulus) -> int:
+def rank(office: Office, stimulus: Stimulus, now: int) -> int:
     """Return a stimulus' class now: its own, one better for each business hour it has waited; conflicts come first."""
     if stimulus.kind == "conflict":
         return -99
-    waited = calendar_for(office.calendar).business_hours_between(stimulus.at, office.now)
+    waited = calendar_for(office.calendar).business_hours_between(stimulus.at, now)
     return STIMULUS_CLASS[stimulus.kind] - int(waited)
 
 
-def choose(office: Office, person: str) -> tuple[tuple[Stimulus, ...], tuple[str, ...]]:
+def choose(office: Office, person: str, now: int) -> tuple[tuple[Stimulus, ...], tuple[str, ...]]:
     """Return (stimuli to show, ids of all taken): at most 12, by class and then age; one a room, thread or file."""
     inbox = office.inboxes.get(person, ())
-    ordered = sorted(inbox, key=lambda s: (rank(office, s), s.at, s.id))
+    ordered = sorted(inbox, key=lambda s: (rank(office, s, now), s.at, s.id))
     shown: dict[str, Stimulus] = {}
     merged: dict[str, list[str]] = {}
     for stimulus in ordered:
@@ -40,8 +40,8 @@ def choose(office: Office, person: str) -> tuple[tuple[Stimulus, ...], tuple[str
     return tuple(stimuli), tuple(name for names in merged.values() for name in names)
 
 
-def start_due(office: Office, person: str) -> int | None:
-    """Return when a person's next activation may start, or None: a function of the office alone, so recovery agrees."""
+def start_due(office: Office, person: str, now: int) -> int | None:
+    """Return when, from `now` on, a person's next activation may start, or None where nothing wakes them."""
     who = office.people.get(person)
     if who is None or not who.active or person in office.busy:
         return None
@@ -49,4 +49,4 @@ def start_due(office: Office, person: str) -> int | None:
     if not waking:
         return None
     earliest = max(min(waking), office.free_since.get(person, 0), office.opened_at)
-    return calendar_for(office.calendar).next_open(max(earliest, office.now))
+    return calendar_for(office.calendar).next_open(max(earliest, now))

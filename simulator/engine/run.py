@@ -135,7 +135,7 @@ class Run:
         except (msgspec.ValidationError, msgspec.DecodeError, UnicodeEncodeError, RecursionError) as fault:
             return self._malformed(f"the arguments of {call.name} are not valid: {_plain(fault)}")
         self._bad = 0
-        return parsed  # type: ignore[no-any-return]
+        return parsed
 
     def _malformed(self, error: str) -> dict[str, Any]:
         self._bad += 1

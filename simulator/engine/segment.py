@@ -20,13 +20,17 @@ CHANGED_LIMIT = 200
 
 
 class Mounts(msgspec.Struct, frozen=True):
-    """The trees of a round, stored: what the sandbox is given, and which file versions were in them."""
+    """The trees of a round, stored: what the sandbox is given, and which file versions were in them.
+
+    `heads` are the versions of the principal's own files as the round opened, by path key: drafts are checked against them.
+    """
 
     home: tuple[TreeEntry, ...]
     company: tuple[TreeEntry, ...]
     services: tuple[TreeEntry, ...]
     task: tuple[TreeEntry, ...]
     refs: tuple[FileRef, ...]
+    heads: dict[str, int]
 
 
 class SegmentRun(Run):

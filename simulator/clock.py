@@ -1,0 +1,38 @@
+"""The adaptive clock: paces simulated time for a person who watches (DESIGN 5). It never changes the event log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from simulator.businesstime import BusinessCalendar
+
+SPEED = 120
+"""Simulated seconds a real second, at most."""
+
+
+class AdaptiveClock:
+    """Lets at most `speed` simulated seconds pass a real second while the office is open; skips closed hours.
+
+    While activations run it slows by their number, so that a watcher sees people work; in an outage nothing is processed
+    and so it stands still. `wall` returns seconds, `sleep` waits; both are passed in.
+    """
+
+    def __init__(
+        self, calendar: BusinessCalendar, now: int, wall: Callable[[], float], sleep: Callable[[float], None], speed: int = SPEED
+    ) -> None:
+        self.calendar = calendar
+        self.speed = max(1, min(speed, SPEED))
+        self._wall, self._sleep = wall, sleep
+        self._at, self._since = now, wall()
+
+    def before(self, at: int, working: int) -> None:
+        """Wait until the instant `at` may be processed."""
+        start = self.calendar.next_open(self._at) if not self.calendar.is_open(self._at) else self._at
+        open_seconds = max(0, at - max(start, self._at)) if self.calendar.is_open(at) else 0
+        open_seconds = min(open_seconds, 12 * 3600)
+        pace = self.speed / (1 + working / 4)
+        due = self._since + open_seconds / pace
+        wait = due - self._wall()
+        if wait > 0:
+            self._sleep(wait)
+        self._at, self._since = at, self._wall()

@@ -1,0 +1,405 @@
+"""The engine: a deterministic, parallel, discrete-event loop (DESIGN 5, RULES 5 to 10).
+
+One thread owns the office, the queue and the log. Workers only call models and sandboxes. The next item is processed while
+no running activation could still land before it; so the log is a function of what was answered, never of what answered first.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from simulator.conversation import ModelRequest, ModelResponse, ToolCall
+from simulator.engine.agenda import MEETING_ACTOR, Agenda, Item, Key, Phase
+from simulator.engine.environment import Bodies, Environment
+from simulator.engine.inbox import start_due
+from simulator.engine.landing import Landing
+from simulator.engine.launch import Launcher
+from simulator.engine.meeting import MeetingRun
+from simulator.engine.record import Recorder
+from simulator.engine.run import Run
+from simulator.engine.segment import SegmentRun
+from simulator.errors import OfficeTownError, TapeMismatch
+from simulator.events import (
+    MeetingEnded,
+    OccurrenceBegan,
+    QuestionAnswered,
+    StimulusArrived,
+)
+from simulator.demand import period_of, variety
+from simulator.businesstime import calendar_for
+from simulator.office import Office
+from simulator.ports import TapeTool
+from simulator.records import Body, Meeting, Stimulus, Timer
+from datetime import date
+
+MEETING_PATIENCE = 1_800
+"""Seconds for which a meeting is tried again (RULE 17)."""
+NO_ANSWER = "no answer: use your judgement or submit what you have"
+
+
+class Done(NamedTuple):
+    """What a worker hands back."""
+
+    run: Run
+    request: ModelRequest | None = None
+    response: ModelResponse | None = None
+    calls: tuple[ToolCall, ...] = ()
+    tools: tuple[TapeTool, ...] = ()
+    fault: BaseException | None = None
+
+
+class Engine:
+    """Runs one office from its journal. `office` is the state as of the last processed event."""
+
+    def __init__(self, env: Environment, office: Office, history: Callable[[int], Office]) -> None:
+        self.env = env
+        self.bodies = Bodies(env.journal)
+        self.record = Recorder(env, office, self.bodies)
+        self.launcher = Launcher(env, self.bodies, self.record, history)
+        self.landing = Landing(env, self.bodies, self.record)
+        self.agenda = Agenda()
+        self.runs: dict[str, Run] = {}
+        self.now = office.now
+        self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
+        self._in_flight = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._fault: BaseException | None = None
+        self._stop = False
+
+    @property
+    def office(self) -> Office:
+        """The office as of the last processed event."""
+        return self.record.office
+
+    def stop(self) -> None:
+        """Ask the engine to stop at the next commit; answers in flight are still stored. Safe from a signal handler."""
+        self._stop = True
+
+    # -- the loop -------------------------------------------------------------------------------------------------------
+
+    def run(self, until: int) -> Office:
+        """Process everything up to and including the instant `until`, commit, and return the office.
+
+        Raises:
+            ModelOutage, BudgetExhausted, SandboxError, StorageError: after a commit; a later run resumes.
+        """
+        threads = self.env.settings.concurrency + self.env.settings.workers
+        self._pool = ThreadPoolExecutor(threads, "officetown")
+        try:
+            self._resume()
+            while self._step(until):
+                pass
+            self._drain()
+            self.record.flush()
+        finally:
+            for run in self.runs.values():
+                if isinstance(run, SegmentRun):
+                    run.close()
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._fault is not None:
+            raise self._fault
+        return self.office
+
+    def _step(self, until: int) -> bool:
+        """Process what may be processed now, then wait for a worker. False when there is nothing left to do."""
+        self._collect(block=False)
+        while not self._halted and self._ready(until):
+            self._process(self.agenda.pop())
+            self._collect(block=False)
+            if self.record.waiting >= self.env.settings.commit_items:
+                self.record.flush()
+        self.record.flush()
+        if self._halted or not self._in_flight:
+            return False
+        if self._beyond(until):
+            return False
+        self._collect(block=True)
+        return True
+
+    @property
+    def _halted(self) -> bool:
+        return self._stop or self._fault is not None
+
+    def _bound(self) -> Key | None:
+        """Return the earliest key at which a running activation could still land (RULE 5)."""
+        return min((run.floor() for run in self.runs.values() if run.outcome is None), default=None)
+
+    def _beyond(self, until: int) -> bool:
+        """Whether nothing more can happen up to `until`: neither the queue nor any running activation reaches it."""
+        item, bound = self.agenda.peek(), self._bound()
+        return (item is None or item.key.at > until) and (bound is None or bound.at > until)
+
+    def _ready(self, until: int) -> bool:
+        item = self.agenda.peek()
+        if item is None or item.key.at > until:
+            return False
+        bound = self._bound()
+        if bound is not None and item.key >= bound:
+            return False
+        if item.what in ("person", "meeting"):
+            return self._slots(SegmentRun, other=True) < self.env.settings.concurrency
+        if item.what == "segment":
+            return self._slots(SegmentRun, other=False) < self.env.settings.workers
+        return True
+
+    def _slots(self, kind: type[Run], other: bool) -> int:
+        return sum(1 for r in self.runs.values() if r.outcome is None and isinstance(r, kind) is not other)
+
+    # -- processing -----------------------------------------------------------------------------------------------------
+
+    def _process(self, item: Item) -> None:
+        if item.key.at > self.now:
+            self.env.pacer.before(item.key.at, sum(1 for r in self.runs.values() if r.outcome is None))
+        self.now = max(self.now, item.key.at)
+        self.record.now = self.now
+        {
+            "landing": self._land,
+            "timer": self._timer,
+            "person": self._start_person,
+            "meeting": self._start_meeting,
+            "missed": self._missed,
+            "segment": self._start_segment,
+        }[item.what](item)
+        self._take_news()
+
+    def _take_news(self) -> None:
+        """Queue what the events just recorded have set and whom they have woken."""
+        timers, woken = self.record.take_news()
+        for timer in timers:
+            self._queue_timer(timer)
+        for person in woken:
+            self._consider(person)
+        for name in self.record.take_withdrawn():
+            self._withdraw(name)
+
+    def _queue_timer(self, timer: Timer) -> None:
+        if timer.kind == "segment":
+            key = Key(max(timer.at, self.now), Phase.START, f"assistant:{timer.ref}", timer.number, timer.ref)
+            self.agenda.push(Item(key, "segment"))
+        elif timer.kind == "meeting":
+            actor = MEETING_ACTOR + timer.ref
+            self.agenda.push(Item(Key(max(timer.at, self.now), Phase.START, actor, timer.number, timer.ref), "meeting"))
+            last = Key(max(timer.at + MEETING_PATIENCE, self.now), Phase.STIMULUS, actor, timer.number, timer.ref)
+            self.agenda.push(Item(last, "missed"))
+        else:
+            key = Key(max(timer.at, self.now), Phase.STIMULUS, timer.owner, timer.number, timer.key)
+            self.agenda.push(Item(key, "timer"))
+
+    def _consider(self, person: str) -> None:
+        due = start_due(self.office, person, self.now)
+        if due is not None:
+            number = self.office.counts.get(f"n:{person}", 0) + 1
+            self.agenda.push(Item(Key(due, Phase.START, person, number), "person"))
+
+    def _start_person(self, item: Item) -> None:
+        person = item.key.actor
+        number = self.office.counts.get(f"n:{person}", 0) + 1
+        if number == item.key.number and start_due(self.office, person, self.now) == self.now:
+            self._go(self.launcher.person(person, self.now))
+
+    def _start_meeting(self, item: Item) -> None:
+        timer = self.office.timers.get(f"meet:{item.key.ref}")
+        if timer is not None and timer.number == item.key.number:
+            run = self.launcher.meeting(item.key.ref, self.now)
+            if run is not None:
+                self._go(run)
+
+    def _start_segment(self, item: Item) -> None:
+        timer = self.office.timers.get(f"segment:{item.key.ref}")
+        if timer is not None and timer.number == item.key.number and timer.at <= self.now:
+            self._go(self.launcher.segment(item.key.ref, self.now))
+
+    def _missed(self, item: Item) -> None:
+        timer = self.office.timers.get(f"meet:{item.key.ref}")
+        if timer is None or timer.number != item.key.number:
+            return
+        entry = self.office.entries[timer.ref]
+        name = f"{entry.id}.m{timer.number}"
+        self.record.emit(
+            "engine", name, MeetingEnded(Meeting(name, entry.id, self.now, entry.title, entry.organizer, (), "missed",
+                                                 matter=entry.matter))
+        )  # fmt: skip
+
+    def _timer(self, item: Item) -> None:
+        timer = self.office.timers.get(item.key.ref)
+        if timer is None or max(timer.at, self.now) != self.now or timer.at != item.key.at and timer.at > self.now:
+            return
+        self.record.emit("engine", timer.key, *self._payloads(timer))
+
+    def _payloads(self, timer: Timer) -> tuple[OccurrenceBegan | StimulusArrived | QuestionAnswered, ...]:
+        office, at = self.office, self.now
+        if timer.kind == "occurrence":
+            return (OccurrenceBegan(timer.ref, timer.at),)
+        if timer.kind == "answer":
+            question = timer.key.partition(":")[2]
+            return (QuestionAnswered(timer.ref, question, "engine", Body(NO_ANSWER, size=len(NO_ANSWER))),)
+        if timer.kind == "day":
+            day = calendar_for(office.calendar).day(at)
+            stimulus = Stimulus(f"day:{timer.ref}:{day}", "day_start", day, at, "engine")
+        elif timer.kind == "due":
+            stimulus = Stimulus(f"due:{timer.ref}", "due", timer.ref, at, "engine", f"due:{timer.ref}")
+        elif timer.kind == "retry":
+            stimulus = Stimulus(f"retry:{timer.owner}:{timer.number}:{at}", "notice", timer.owner, at, "engine")
+        else:
+            demand = office.demands[timer.ref]
+            opened = date.fromisoformat(calendar_for(office.calendar).day(office.opened_at))
+            _, period = period_of(demand, opened, timer.number)
+            text = f"period {period}; variety {variety(office, demand, timer.number)}"
+            stimulus = Stimulus(f"{timer.key}:{timer.number}", "demand", demand.id, at, "engine", timer.key, text=text)
+        return (StimulusArrived(timer.owner, stimulus),)
+
+    # -- runs -----------------------------------------------------------------------------------------------------------
+
+    def _go(self, run: Run) -> None:
+        self.runs[run.running.id] = run
+        self._call(run)
+
+    def _land(self, item: Item) -> None:
+        run = self.runs.pop(item.key.ref, None)
+        if run is None:
+            return
+        self.landing.land(run, self.now)
+        for timer in sorted(self.office.timers.values(), key=lambda t: t.key) if self._meetings_wait() else ():
+            if timer.kind == "meeting" and timer.at <= self.now:
+                actor = MEETING_ACTOR + timer.ref
+                self.agenda.push(Item(Key(self.now, Phase.START, actor, timer.number, timer.ref), "meeting"))
+
+    def _meetings_wait(self) -> bool:
+        """Whether a meeting may be waiting for its people; looking at all timers is only worth it then."""
+        return any(t.startswith("meet:") for t in self.office.timers)
+
+    def _withdraw(self, delegation: str) -> None:
+        """End a withdrawn delegation's running segment here: nothing of it enters the log (RULE 16)."""
+        for run in list(self.runs.values()):
+            if isinstance(run, SegmentRun) and run.delegation.id == delegation:
+                del self.runs[run.running.id]
+                run.outcome = "cut"
+                run.close()
+                self.landing.withdraw(run)
+                self._take_news()
+
+    def _call(self, run: Run) -> None:
+        """Make a run's next call: from the tape when it is there, else by a worker (RULE 2)."""
+        request = run.next_request()
+        stored = self.env.journal.call(*request.call)
+        if stored is not None:
+            if stored.fingerprint != request.fingerprint:
+                raise TapeMismatch(
+                    f"Call {request.call[1]} of activation {request.call[0]} was recorded for another request "
+                    f"(tape {stored.fingerprint[:12]}, now {request.fingerprint[:12]}). The office was recorded by another "
+                    "version or its record was changed: replay it with the version that wrote it."
+                )
+            self._done.put(Done(run, request, stored.response))
+            self._in_flight += 1
+            return
+        if self._halted:
+            return
+        self._submit(lambda: self._ask(run, request))
+
+    def _submit(self, job: Callable[[], Done]) -> None:
+        assert self._pool is not None
+        self._in_flight += 1
+        self._pool.submit(lambda: self._done.put(job()))
+
+    def _ask(self, run: Run, request: ModelRequest) -> Done:
+        try:
+            worst = self.env.worst_case(request)
+            if worst:
+                self.env.journal.begin_call(request, worst)
+            return Done(run, request, self.env.model.complete(request))
+        except BaseException as fault:  # noqa: BLE001 - whatever a worker met must stop the engine, not vanish in a thread
+            return Done(run, request, fault=fault)
+
+    def _use(self, run: SegmentRun, calls: tuple[ToolCall, ...], first: int) -> Done:
+        try:
+            return Done(run, calls=calls, tools=tuple(run.carry_out(calls, first)))
+        except BaseException as fault:  # noqa: BLE001 - as above
+            return Done(run, calls=calls, fault=fault)
+
+    def _collect(self, block: bool) -> None:
+        """Take what workers have finished: store it in one transaction, then go on with each run."""
+        batch: list[Done] = []
+        while True:
+            try:
+                batch.append(self._done.get(block=block and not batch, timeout=None))
+            except queue.Empty:
+                break
+            self._in_flight -= 1
+        if not batch:
+            return
+        self._store(batch)
+        for done in batch:
+            if done.fault is not None:
+                self._fault = self._fault or _explained(done.fault)
+            elif done.run.outcome is None:
+                self._continue(done)
+
+    def _store(self, batch: list[Done]) -> None:
+        fresh = [
+            (d.request, d.response)
+            for d in batch
+            if d.request is not None and d.response is not None and self.env.journal.call(*d.request.call) is None
+        ]
+        tools = [tool for d in batch for tool in d.tools]
+        if fresh or tools:
+            self.env.journal.record(fresh, tools)
+
+    def _continue(self, done: Done) -> None:
+        run = done.run
+        if isinstance(run, SegmentRun):
+            self._continue_segment(run, done)
+        else:
+            assert done.request is not None and done.response is not None
+            run.feed(done.request, done.response)
+        if run.outcome is not None:
+            if isinstance(run, SegmentRun):
+                run.close()
+            self.agenda.push(Item(run.floor(), "landing"))
+        elif not isinstance(run, SegmentRun):
+            self._call(run)
+
+    def _continue_segment(self, run: SegmentRun, done: Done) -> None:
+        if done.response is not None:
+            calls = run.from_tape(run.take(done.response))
+            if calls:
+                if not self._halted:
+                    first = run.tools_done + 1
+                    self._submit(lambda: self._use(run, calls, first))
+                return
+        else:
+            for call, result in zip(done.calls, done.tools, strict=True):
+                run.accept(call, result)
+        if run.outcome is None:
+            run.settle()
+        if run.outcome is None:
+            self._call(run)
+
+    def _drain(self) -> None:
+        """Wait for what is in flight and store it: an answer that was paid for is never thrown away."""
+        self._stop = True
+        while self._in_flight:
+            self._collect(block=True)
+
+    # -- resuming -------------------------------------------------------------------------------------------------------
+
+    def _resume(self) -> None:
+        """Queue what the office is waiting for, and go on with what was running (DESIGN 8)."""
+        self.record.now = self.now = self.office.now
+        for timer in sorted(self.office.timers.values(), key=lambda t: t.key):
+            self._queue_timer(timer)
+        for person in sorted(self.office.people):
+            self._consider(person)
+        for name in sorted(self.office.running):
+            if name not in self.runs:
+                self._go(self.launcher.resume(self.office.running[name]))
+
+
+def _explained(fault: BaseException) -> BaseException:
+    """Return errors raised on purpose as they are; anything else keeps its traceback for the person who reads it at night."""
+    return fault if isinstance(fault, OfficeTownError) else fault
+
+
+__all__ = ["Engine", "MeetingRun"]
