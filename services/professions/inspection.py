@@ -66,6 +66,8 @@ class InspectionControl(Profession):
     deliverables = (Deliverable(WORKBOOK, XLSX), Deliverable(REPORT, MARKDOWN))
     labels = ("Measurements", "Nonconforming", "Lots inspected", "Lots rejected", "Carried lots", "Yield")
 
+    live = ("Measurements", "Nonconforming", "Yield")
+
     def materials(self, client: str, period: str, seed: int, days: int = 7) -> dict[str, str]:
         """Return the measurements of new lots and of earlier lots measured again, and the limits."""
         at, limits = periods.span(period, days), _limits(client, seed)

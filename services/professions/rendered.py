@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from services.documents.cells import Sheet
 from services.documents.reading import parse_workbook_text
 from services.professions.amounts import from_cell
@@ -18,10 +20,31 @@ def view_of(deliverable: Deliverable, text: str) -> PriorView:
     Formulas that no program has calculated yet are calculated here.
     """
     if deliverable.media_type == XLSX:
-        sheets = parse_workbook_text(text)
+        sheets = sheets_of(text)
         calculator = Calculator(sheets)
         return view_from_workbook({sheet.name: grid(sheet, calculator) for sheet in sheets})
     return view_from_csv(text if deliverable.media_type == CSV else "")
+
+
+def sheets_of(text: str) -> tuple[Sheet, ...]:
+    """Return the sheets of a rendered workbook; results that nobody calculated are left out.
+
+    XlsxWriter stores 0 beside every formula and leaves the calculating to whoever opens the file.
+    """
+    sheets = parse_workbook_text(text)
+    stored = [cell.value for sheet in sheets for cell in sheet.cells.values() if cell.formula is not None]
+    if not stored or any(value is None or value != 0 for value in stored):
+        return sheets
+    return tuple(
+        msgspec.structs.replace(
+            sheet,
+            cells={
+                place: cell if cell.formula is None else msgspec.structs.replace(cell, value=None)
+                for place, cell in sheet.cells.items()
+            },
+        )
+        for sheet in sheets
+    )
 
 
 def grid(sheet: Sheet, calculator: Calculator) -> Sequence[Sequence[str]]:

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from services.documents.cells import Cell, Sheet, column_letters
-from services.documents.reading import parse_workbook_text
 from services.professions.amounts import number, same
 from services.professions.base import CSV, Deliverable, Table
 from services.professions.faults import Case, Fault, listed
 from services.professions.formulas import Calculator, ranges
-from services.professions.rendered import grid
+from services.professions.rendered import grid, sheets_of
 from services.professions.views import header_of
 
 _EVIDENCE = ("source", "reason")
@@ -57,7 +56,7 @@ def faults(case: Case, deliverable: Deliverable, text: str) -> list[Fault]:
     if deliverable.media_type == CSV:
         grids = [Grid("", list(csv.reader(io.StringIO(text.removeprefix("\ufeff")))))]
     else:
-        sheets = parse_workbook_text(text)
+        sheets = sheets_of(text)
         calculator = Calculator(sheets)
         grids = [_grid(sheet, calculator) for sheet in sheets]
         found += _summary_faults(case, file, grids)

@@ -1,4 +1,4 @@
-"""An office of one: runs the skill packs' scripts as an assistant would, period after period, and renders the results."""
+"""An office of one: runs the skill packs' scripts as an assistant would, month after month, and renders the results."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ import openpyxl
 
 from services.documents.renderer import DocumentRenderer
 from services.professions.base import XLSX, Profession
+from services.professions.faults import Fault
 from services.professions.registry import PROFESSIONS
 from services.professions.rendered import view_of
+from services.professions.review import review
 from services.professions.views import PriorView, view_from_csv, view_from_workbook
 
 SKILLS = Path(__file__).resolve().parents[2] / "fixtures" / "skills"
@@ -71,6 +73,16 @@ def view_from_bytes(profession: Profession, data: bytes) -> PriorView:
 def render(profession: Profession, name: str, data: bytes) -> str:
     media_type = next(each.media_type for each in profession.deliverables if each.name == name)
     return DocumentRenderer().render(data, media_type, name)
+
+
+def faults_of(made: Work, files: Mapping[str, bytes] | None = None) -> list[Fault]:
+    """What the reviewer finds in a work, or in other files handed in for it."""
+    texts = {
+        name: render(made.profession, name, data) for name, data in (made.files if files is None else files).items()
+    }
+    prior = made.prior.view_from_text() if made.prior is not None else None
+    others = {name: other.view_from_text() for name, other in made.others.items()}
+    return review(made.profession, made.period, made.inputs, prior, others, texts)
 
 
 def work(
