@@ -114,7 +114,7 @@ def test_a_delegation_is_its_principals_alone() -> None:
     world = juniper()
     delegation = world.delegate("daniel", "reconcile", RIVERBEND)
     for action in ("read_delegation", "answer", "review"):
-        assert who(world, action, delegation) == ["daniel"]  # type: ignore[arg-type]
+        assert who(world, action, delegation) == ["daniel"]
     assert can(HELPER, "read_delegation", delegation, world.office).allowed
     assert not can(HELPER, "answer", delegation, world.office).allowed
     assert not can(HELPER, "review", delegation, world.office).allowed
