@@ -15,11 +15,12 @@ import zipfile
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 import msgspec
-from sqlalchemy import Table, insert, select
+from sqlalchemy import Table, insert, select, tuple_
 
 from services.storage import tape
 from services.storage.faults import fault_point
@@ -60,13 +61,13 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: int
     office: str
     name: str
-    created: Annotated[int, msgspec.Meta(ge=-(2**63), lt=2**63)]
+    created: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
     package_sha256: str
     engine_version: str
     seed: int
     parent: str | None
-    parent_revision: Annotated[int, msgspec.Meta(ge=0, lt=2**63)] | None
-    head: Annotated[int, msgspec.Meta(ge=0, lt=2**63)]
+    parent_revision: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None
+    head: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     members: dict[str, Member]
 
 
@@ -109,7 +110,7 @@ def unpack(
             return _Import(path, archive, blobs, limits or Limits()).run(offices, name)
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file.") from None
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, UnicodeDecodeError, ValueError, zlib.error) as error:
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, UnicodeDecodeError, zlib.error) as error:
         raise CorruptStore(f"{path}: is no archive of an office, or a damaged one. Pack the office again.") from error
     except OSError as error:
         raise StorageError(f"{path}: could not be read ({error.strerror}).") from error
@@ -130,11 +131,10 @@ class _Writer:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        with self._file:
-            if kind is None:
-                self._zip.close()
-                self._file.flush()
-                os.fsync(self._file.fileno())
+        with self._file, suppress(OSError) if kind else nullcontext():
+            self._zip.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def add(self, name: str, parts: Iterable[bytes], framed: bool = True) -> None:
         info = zipfile.ZipInfo(name, _DATE)
@@ -161,18 +161,22 @@ def _write_tables(archive: _Writer, reader: JournalReader, head: int) -> None:
 def _rows(reader: JournalReader, table: Table, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """Yield a table's rows of one office in the order of `key`, fetched in chunks."""
     columns = [column for column in table.columns if column.name != "office"]
-    order = [table.c[name] for name in key]
-    with reader.database.reading() as connection:
-        query = select(*columns).where(table.c.office == reader.office_id).order_by(*order)
-        result = connection.execution_options(stream_results=True).execute(query)
-        for row in result.yield_per(CHUNK):
-            yield dict(row._mapping)
+    order = tuple_(*(table.c[name] for name in key))
+    query = select(*columns).where(table.c.office == reader.office_id).order_by(*order).limit(CHUNK)
+    chunk = query
+    while True:
+        with reader.database.reading() as connection:
+            rows = [dict(row._mapping) for row in connection.execute(chunk)]
+        yield from rows
+        if len(rows) < CHUNK:
+            return
+        chunk = query.where(order > tuple_(*(rows[-1][name] for name in key)))
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-_Whole = Annotated[int, msgspec.Meta(ge=0, lt=2**63)]
+_Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _CallRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

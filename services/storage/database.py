@@ -19,7 +19,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from simulator.errors import StorageError, UsageError
 
@@ -85,7 +85,7 @@ class Database:
         """Turn errors of the driver and the disk into StorageError with plain words."""
         try:
             yield
-        except (SQLAlchemyError, OSError) as error:
+        except (DBAPIError, OSError) as error:
             raise self.error(what, error) from error
 
     def error(self, what: str, error: BaseException) -> StorageError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy import Connection, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from services.storage.database import Database
 from simulator.errors import OfficeBusy, StorageError
@@ -80,7 +80,7 @@ class SessionLease:
             if self._session is not None:
                 self._session.execute(text("SELECT 1"))
                 return True
-        except SQLAlchemyError:
+        except DBAPIError:
             self.release()
         with self._database.errors("could not be locked again"):
             return self._take()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, and_, bindparam, func, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, func, or_, select, update
 
 from services.storage.faults import fault_point
 from services.storage.tables import outbox
@@ -105,7 +105,7 @@ class Outbox:
             .group_by(table.lane)
         )
         with self._journal.database.reading() as connection:
-            counts: dict[str, int] = dict(connection.execute(query).tuples().all())
+            counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(query)}
         return tuple(
             Lane(row.lane, counts.get(row.lane, 1), row.attempts, row.next_attempt, row.last_error)
             for row in self._heads()
@@ -165,7 +165,11 @@ class Outbox:
         return {"o": self._journal.office_id, "k": row.key}
 
 
-_ITEM = and_(outbox.c.office == bindparam("o"), outbox.c.key == bindparam("k"), outbox.c.state.in_(_OPEN))
+_ITEM = and_(
+    outbox.c.office == bindparam("o"),
+    outbox.c.key == bindparam("k"),
+    or_(*(outbox.c.state == state for state in _OPEN)),
+)
 _CLAIM = update(outbox).where(_ITEM).values(state="claimed", attempts=bindparam("attempt"))
 _MARK = (
     update(outbox)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 
 from services.storage import statements, tape
 from services.storage.database import Database
@@ -193,7 +193,7 @@ class StoredJournal(JournalReader):
         self._settle()
         try:
             self._transaction(n, work)
-        except (SQLAlchemyError, OSError, LostAnswer) as error:
+        except (DBAPIError, OSError, LostAnswer) as error:
             self._drop_connection()
             before = self._head
             if self._doubt is None:
@@ -211,7 +211,7 @@ class StoredJournal(JournalReader):
         before = self._head
         try:
             self._transaction(n, work)
-        except (SQLAlchemyError, OSError, LostAnswer) as error:
+        except (DBAPIError, OSError, LostAnswer) as error:
             self._drop_connection()
             self._settle()
             if n and self._head == before + n:
