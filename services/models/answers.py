@@ -105,9 +105,14 @@ def count(value: Any) -> int:
     return max(int(value), 0) if value == value and abs(value) < 1e15 else 0
 
 
+def reports_usage(value: Any) -> bool:
+    """True if a usage object of either wire counts anything."""
+    return isinstance(value, Mapping) and any(count(value.get(key)) for key in _TOTALS)
+
+
 def usage_of(value: Any, request: ModelRequest, answer_bytes: int) -> Usage:
     """Read either wire's usage; where it is missing, estimate on the high side: two bytes a token."""
-    if not isinstance(value, Mapping) or not any(count(value.get(key)) for key in _TOTALS):
+    if not reports_usage(value):
         size = sum(len(message.body) for message in request.messages)
         return Usage(input=size // 2 + 1, output=answer_bytes // 2 + 1)
     prompt = count(value.get("prompt_tokens", value.get("input_tokens")))

@@ -83,6 +83,10 @@ class Http:
             timeout=timeout,
             http_client=self._http,
         )
+        # The package reads these from the environment: they belong to whatever account is set there, not to this one.
+        self._client.organization = None
+        self._client.project = None
+        self._client.admin_api_key = None
 
     def post(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Raw | Fault:
         """Post `body` and return the answer, or the fault that it is (an event stream is returned unjudged)."""

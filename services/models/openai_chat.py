@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from services.models.answers import arguments_to_send, settle_calls, text_of, usage_of
+from services.models.answers import arguments_to_send, reports_usage, settle_calls, text_of, usage_of
 from services.models.classify import Fault, clip, decode
 from services.models.endpoint import Endpoint
 from services.models.http import Raw, is_event_stream
@@ -46,14 +46,13 @@ class ChatWire(OpenAIWire):
         return body
 
     def _read(self, raw: Raw, request: ModelRequest) -> ModelResponse | Fault:
-        if not is_event_stream(raw):
-            return read_completion(decode(raw.body), request)
-        folded = fold_stream(raw.body)
-        if isinstance(folded, Fault):
-            return folded
-        if folded.get("error"):
-            return self._judge(folded) or Fault("error_body", True, billable=True)
-        return read_completion(folded, request)
+        value = fold_stream(raw.body) if is_event_stream(raw) else decode(raw.body)
+        if isinstance(value, Fault):
+            return value
+        if isinstance(value, dict) and value.get("error"):
+            return self._judge(value) or Fault("error_body", True, billable=True)
+        self.usage_seen = self.usage_seen or (isinstance(value, dict) and reports_usage(value.get("usage")))
+        return read_completion(value, request)
 
 
 def wire_message(message: Message, endpoint: Endpoint) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from services.models.answers import arguments_to_send, settle_calls, text_of, usage_of
+from services.models.answers import arguments_to_send, count, reports_usage, settle_calls, text_of, usage_of
 from services.models.classify import Fault, clip, decode
 from services.models.endpoint import Endpoint
 from services.models.http import Raw, is_event_stream
@@ -57,6 +57,7 @@ class ResponsesWire(OpenAIWire):
             return value
         if isinstance(value, dict) and value.get("error"):
             return self._judge({"error": value["error"]}) or Fault("error_body", True, billable=True)
+        self.usage_seen = self.usage_seen or (isinstance(value, dict) and reports_usage(value.get("usage")))
         return read_response(value, request, self.endpoint.echo_reasoning)
 
 
@@ -110,12 +111,15 @@ def read_response(value: Any, request: ModelRequest, keep_items: bool = False) -
         return Fault("server", True, billable=True, detail=clip(f"status {value.get('status')}"))
     if finish in ("stop", "tool_calls") and not content.strip() and not calls:
         return Fault("empty" if output else "bad_shape", True, billable=True, detail="no message, no call")
+    used = value.get("usage")
+    if finish == "stop" and isinstance(used, dict) and count(used.get("output_tokens")) == request.max_output:
+        finish = "length"  # llama.cpp calls an answer that was cut at its limit `completed`
     size = len((content + reasoning).encode()) + sum(len(call.arguments.encode()) for call in calls)
     return ModelResponse(
         content=content or refusal,
         tool_calls=calls,
         finish=finish,
-        usage=usage_of(value.get("usage"), request, size),
+        usage=usage_of(used, request, size),
         reasoning=reasoning,
         model=clean_text(value["model"]) if isinstance(value.get("model"), str) else "",
         detail="the model declined" if finish == "refusal" else "",

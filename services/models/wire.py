@@ -56,6 +56,8 @@ class OpenAIWire(ABC):
     def __init__(self, endpoint: Endpoint, *, now: Callable[[], float], monotonic: Callable[[], float]) -> None:
         self.endpoint = endpoint
         self._http = Http(endpoint, now=now, monotonic=monotonic)
+        self.usage_seen = False
+        """Whether the endpoint has reported usage by itself."""
         self._setup = Setup(endpoint.schema_mode, endpoint.max_tokens_field, endpoint.tools)
 
     @property
@@ -140,7 +142,9 @@ class OpenAIWire(ABC):
             thought, content = split_thinking(result.content)
             if thought and not result.reasoning:
                 result = msgspec.structs.replace(result, content=content, reasoning=thought)
-            model = result.model or self.endpoint.model
+            # Local servers name the file they loaded: its folder is nobody's business.
+            model = result.model.rsplit("/", 1)[-1] if result.model.startswith("/") else result.model
+            model = model or self.endpoint.model
             return msgspec.structs.replace(result, model=model, cost_micros=self.endpoint.cost(result.usage))
         if result.kind == "overflow":
             return ModelResponse(finish="overflow", model=self.endpoint.model, detail=result.reason)

@@ -90,6 +90,9 @@ HTML = (("content-type", "text/html"),)
 SSE = (("content-type", "text/event-stream"),)
 LIMITED = error("Rate limit reached for requests", "rate_limit_exceeded", "requests")
 
+
+LIMITED_ONCE = Case("429", LIMITED, "rate_limit", True, 429, header("Retry-After", "7"), wait=7.0)
+
 STATUS: tuple[Case, ...] = (
     Case("429, Retry-After in seconds", LIMITED, "rate_limit", True, 429, header("Retry-After", "7"), wait=7.0),
     Case("429, Retry-After a fraction", LIMITED, "rate_limit", True, 429, header("retry-after", "0.25"), wait=0.25),

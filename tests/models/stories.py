@@ -82,7 +82,7 @@ broken_arguments = st.one_of(
 )
 usages = st.builds(
     lambda i, c, o, r: Usage(i, min(i, c), o, min(o, r)),
-    *(st.integers(1, 100_000), st.integers(0, 100_000), st.integers(1, 100_000), st.integers(0, 100_000)),
+    *(st.integers(1, 100_000), st.integers(0, 100_000), st.integers(1, 4000), st.integers(0, 4000)),
 )
 tool_calls = st.lists(
     st.builds(ToolCall, identifiers, names, broken_arguments), max_size=3, unique_by=lambda call: call.id

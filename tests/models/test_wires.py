@@ -131,6 +131,19 @@ def test_reasoning_items_of_the_responses_wire_come_back_whole() -> None:
     assert item in bodies[1]["input"]
 
 
+def test_the_environment_of_the_openai_package_reaches_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys and accounts are passed in: a local server must not be told those of somebody's shell."""
+    for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "BASE_URL", "WEBHOOK_SECRET"):
+        monkeypatch.setenv(f"OPENAI_{name}", "http://canary.invalid")
+    with FaultServer(lambda _wire, _body: said("hi")) as server:
+        for key in ("", "sk-ours"):
+            model = wire_for(Endpoint(server.url, "m", key))
+            answered(model.attempt(ask()))
+            model.close()
+        assert "canary" not in repr(server.seen)
+        assert [headers["authorization"] for _, headers, _ in server.seen] == ["Bearer none", "Bearer sk-ours"]
+
+
 def test_usage_and_money() -> None:
     usage = {
         "prompt_tokens": 1000,
