@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
+import re
 import secrets
 import socket
 import subprocess
@@ -14,7 +15,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from services.sandbox import runtime, slots
+import msgspec
+
+from services.sandbox import runtime, seccomp, slots
 from services.sandbox.arguments import arguments
 from services.sandbox.limits import Limits
 from services.sandbox.prefix import INSIDE
@@ -46,6 +49,12 @@ def environment(now: int) -> dict[str, str]:
         "TZ": "UTC",
         "USER": "npc",
     }
+
+
+def fitting(limits: Limits, release: str, euid: int) -> Limits:
+    """The limits as this kernel can hold them. Before 5.14 RLIMIT_NPROC counts all that a user runs, sandbox or not."""
+    version = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
+    return limits if euid == 0 or version >= (5, 14) else msgspec.structs.replace(limits, tasks=0)
 
 
 class _Running:
@@ -100,7 +109,7 @@ class Bubblewrap:
         self._blobs = blobs
         self._base = runtime_dir or runtime.default_base()
         self._tools = tools
-        self._limits = limits or Limits()
+        self._limits = fitting(limits or Limits(), os.uname().release, os.geteuid())
         self._installed = installed
         self._platform = platform
         self._lock = threading.Lock()
@@ -156,13 +165,19 @@ class Bubblewrap:
         with contextlib.ExitStack() as ours:
             host, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             ours.callback(inside.close)
+            filter_fd = os.memfd_create("filter")
+            ours.callback(os.close, filter_fd)
+            calls = seccomp.program(os.uname().machine)
+            os.pwrite(filter_fd, calls, 0)
             options = arguments(
                 toolchain=ready.tools, program=ready.program, etc=ready.etc, bound=lease.bound, limits=self._limits,
-                channel=inside.fileno(), seccomp=-1,
+                channel=inside.fileno(), seccomp=filter_fd if calls else -1,
             )  # fmt: skip
             complaints = os.memfd_create("complaints")
             try:
-                process = execute(ready.bwrap, options, (inside.fileno(),), complaints, slot.uid if slot else None)
+                process = execute(
+                    ready.bwrap, options, (inside.fileno(), filter_fd), complaints, slot.uid if slot else None
+                )
             except OSError as error:
                 host.close()
                 os.close(complaints)

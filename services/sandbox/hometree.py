@@ -19,6 +19,7 @@ from collections.abc import Callable
 HOME = b"/home/npc/computer"
 MAX_DEPTH = 32
 MAX_PATH = 1024
+MAX_REFUSALS = 100  # named one by one; the rest are counted
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CLEAR = b'chmod -R u+rwx -- "$1" 2>/dev/null; rm -rf -- "$1"'
 _KINDS = {stat.S_IFLNK: b"a link", stat.S_IFIFO: b"a FIFO", stat.S_IFSOCK: b"a socket"}
@@ -87,8 +88,9 @@ def empty(place: bytes) -> bool:
 class HomeTree:
     """Keeps the home settled and remembers what of it the host has already seen."""
 
-    def __init__(self, now: int, file_size: int, home_bytes: int, home: bytes = HOME) -> None:
+    def __init__(self, now: int, file_size: int, home_bytes: int, home_files: int, home: bytes = HOME) -> None:
         self._home = home
+        self._home_files = home_files
         self._now_ns = now * 1_000_000_000
         self._file_size = file_size
         self._home_bytes = home_bytes
@@ -98,6 +100,8 @@ class HomeTree:
         self._new: list[Refusal] = []
         self._refused: list[Refusal] = []
         self._bytes = 0
+        self._count = 0
+        self._unnamed = 0
 
     def put(self, path: bytes, mode: int, data: bytes) -> None:
         """Lay down a file that the host has already in its store."""
@@ -120,12 +124,23 @@ class HomeTree:
 
     def settle(self) -> tuple[list[Refusal], list[bytes]]:
         """Make the home what a manifest can carry; return what was removed and why, and the folders that are empty."""
-        self._files, self._folders, self._new, self._bytes = {}, [], [], 0
+        before = {*self._files, *self._folders}
+        self._new, self._unnamed = [], 0
         root = os.open(self._home, _FOLDER)
         try:
-            self._settle_folder(root, b"")
+            while True:
+                self._files, self._folders, self._bytes, self._count = {}, [], 0, 0
+                self._settle_folder(root, b"")
+                surplus = self._surplus(before)
+                if not surplus:
+                    break
+                for path, reason in surplus:
+                    self._drop(path)
+                    self._refuse(path, reason)
         finally:
             os.close(root)
+        if self._unnamed:
+            self._new.append((b"%d more" % self._unnamed, b"for such reasons"))
         self._refused += self._new
         return self._new, self._folders
 
@@ -146,6 +161,7 @@ class HomeTree:
 
     def _settle_folder(self, folder: int, prefix: bytes) -> None:
         os.fchmod(folder, 0o755)
+        self._count += 1
         before = len(self._files) + len(self._folders)
         for name in sorted(os.fsencode(name) for name in os.listdir(folder)):
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -162,12 +178,45 @@ class HomeTree:
             reason = reason or self._file_fault(found)
             if reason:
                 destroy(folder, name)
-                self._new.append((path, reason))
+                self._refuse(path, reason)
             else:
+                self._count += 1
                 self._settle_file(folder, name, path, found)
         if prefix and len(self._files) + len(self._folders) == before:
             self._folders.append(prefix[:-1])
         os.utime(folder, ns=(self._now_ns, self._now_ns))
+
+    def _surplus(self, before: set[bytes]) -> list[Refusal]:
+        """What must go for the home to keep its bounds: what is new before what was there, the last in order first."""
+        count, size, surplus = self._count, self._bytes, list[Refusal]()
+        if count <= self._home_files and size <= self._home_bytes:
+            return surplus
+        for path in sorted((*self._files, *self._folders), key=lambda one: (one not in before, one), reverse=True):
+            own = self._files[path][0][1] if path in self._files else 0
+            if count > self._home_files:
+                surplus.append((path, b"the home would hold more than %d files" % self._home_files))
+            elif size > self._home_bytes and own:
+                surplus.append((path, b"the home would hold more than %d bytes" % self._home_bytes))
+            elif size <= self._home_bytes:
+                break
+            else:
+                continue
+            count, size = count - 1, size - own
+        return surplus
+
+    def _drop(self, path: bytes) -> None:
+        folder, _, name = path.rpartition(b"/")
+        handle = os.open(self._home + b"/" + folder, _FOLDER)
+        try:
+            destroy(handle, name)
+        finally:
+            os.close(handle)
+
+    def _refuse(self, path: bytes, reason: bytes) -> None:
+        if len(self._new) < MAX_REFUSALS:
+            self._new.append((path, reason))
+        else:
+            self._unnamed += 1
 
     def _settle_name(self, folder: int, name: bytes, prefix: bytes) -> tuple[bytes, bytes]:
         """Return the name under which the file is kept, and why it cannot be."""
@@ -186,15 +235,13 @@ class HomeTree:
             return _KINDS.get(stat.S_IFMT(found.st_mode), b"a device")
         if found.st_size > self._file_size:
             return b"larger than %d bytes" % self._file_size
-        if self._bytes + found.st_size > self._home_bytes:
-            return b"the home would hold more than %d bytes" % self._home_bytes
         return b""
 
     def _settle_file(self, folder: int, name: bytes, path: bytes, found: os.stat_result) -> None:
         mode = 0o755 if found.st_mode & 0o100 else 0o644
         self._bytes += found.st_size
         if found.st_nlink > 1 and not self._separate(folder, name):
-            self._new.append((path, b"a hard link, and no room to make it a file of its own"))
+            self._refuse(path, b"a hard link, and no room to make it a file of its own")
             return
         if found.st_nlink > 1 or stat.S_IMODE(found.st_mode) != mode:
             os.chmod(name, mode, dir_fd=folder)

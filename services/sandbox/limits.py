@@ -11,11 +11,14 @@ class Limits(msgspec.Struct, frozen=True):
     """Bounds of one sandbox, in bytes unless named otherwise.
 
     `processes` and `memory` bound all of its processes together, `address_space` and `open_files` (descriptors) each of
-    them. `home_bytes` and `home_files` bound the home, `scratch_bytes` /tmp and /dev/shm each. `output` bounds what is
-    kept of stdout and of stderr each, `state` the exported variables that carry over.
+    them; `tasks` is the kernel's own bound on processes and threads, 0 where it would count the user's other work too.
+    `home_bytes` and `home_files` bound the home, `scratch_bytes` /tmp and /dev/shm each. `output` bounds what is kept
+    of stdout and of stderr each, `state` the exported variables that carry over. `start_s` and `grace_s` are how many
+    seconds a sandbox has to start, and to answer beyond a command's own time, before it is taken for dead.
     """
 
     processes: int = 128
+    tasks: int = 256
     memory: int = 1024 * _MIB
     address_space: int = 3072 * _MIB
     file_size: int = 128 * _MIB

@@ -5,6 +5,7 @@ It knows nothing of how the sandbox was started, so every provider whose sandbox
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -142,9 +143,11 @@ class Session:
         return tuple(entries[path] for path in sorted(entries)), tuple(refusals)
 
     def close(self) -> None:
-        """End the sandbox; what was not exported is gone. Safe to call twice."""
+        """End the sandbox, also under a thread that waits for it; what was not exported is gone. Safe to call twice."""
+        self._dead = self._dead or "it was closed"
+        with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
         with self._lock:
-            self._dead = self._dead or "it was closed"
             self._channel.close()
             self._process.end()
 

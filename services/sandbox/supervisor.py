@@ -36,7 +36,8 @@ from services.sandbox.frames import BadFrame, decode, encode
 from services.sandbox.hometree import HOME, HomeTree, empty
 
 LIMITS = (
-    "processes", "memory", "address_space", "file_size", "home_bytes", "home_files", "open_files", "output", "state",
+    "processes", "tasks", "memory", "address_space", "file_size", "home_bytes", "home_files", "open_files", "output",
+    "state",
 )  # fmt: skip
 STATE_FILE = b"/run/shell-state"
 SCRATCH = (b"/tmp", b"/dev/shm", b"/run")
@@ -107,7 +108,7 @@ class Supervisor:
         self._channel = channel
         self._limit: dict[str, int] = {}
         self._base_env: dict[bytes, bytes] = {}
-        self._home = HomeTree(0, 0, 0)
+        self._home = HomeTree(0, 0, 0, 0)
         self._proc = os.stat("/proc").st_dev
         self._woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         os.set_blocking(wake, False)
@@ -143,7 +144,7 @@ class Supervisor:
         now, values, env = int(fields[0]), fields[1:-1], fields[-1]
         self._limit = dict(zip(LIMITS, map(int, values), strict=True))
         self._base_env = pairs(env)
-        self._home = HomeTree(now, self._limit["file_size"], self._limit["home_bytes"])
+        self._home = HomeTree(now, self._limit["file_size"], self._limit["home_bytes"], self._limit["home_files"])
         self._send(b"ready")
 
     # -- commands ------------------------------------------------------------------------------------------------------
@@ -242,7 +243,7 @@ class Supervisor:
     def _restrict(self) -> None:
         limit = self._limit
         for kind, value in (
-            (resource.RLIMIT_NPROC, limit["processes"]),
+            (resource.RLIMIT_NPROC, limit["tasks"]),
             (resource.RLIMIT_AS, limit["address_space"]),
             (resource.RLIMIT_FSIZE, limit["file_size"]),
             (resource.RLIMIT_NOFILE, limit["open_files"]),

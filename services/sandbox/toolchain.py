@@ -75,7 +75,7 @@ def find(root: Path | None = None, lock: Path | None = None) -> Toolchain:
     keys = [key_of(lock, interpreter())] if lock else sorted(_names(root), key=lambda k: -(root / k).stat().st_mtime)
     for key in keys:
         with contextlib.suppress(OSError, msgspec.DecodeError):
-            return _read(root / key)
+            return at(root / key)
     raise SandboxUnavailable(
         f"The sandbox's interpreter and libraries are not built: nothing complete for this Python in {root}. "
         f"Build them once with: {BUILD_COMMAND} (make install does)."
@@ -89,9 +89,7 @@ def build(
     root = root or default_root()
     lock = lock or default_lock()
     if lock is None:
-        raise UsageError(
-            "No lock of the assistants' libraries was found: name it, as in requirements/assistant.lock"
-        )
+        raise UsageError("No lock of the assistants' libraries was found: name it, as in requirements/assistant.lock")
     python = interpreter()
     key = key_of(lock, python)
     root.mkdir(parents=True, exist_ok=True)
@@ -113,7 +111,8 @@ def build(
         return made
 
 
-def _read(path: Path) -> Toolchain:
+def at(path: Path) -> Toolchain:
+    """The complete prefix in this very folder. Raises OSError or msgspec.DecodeError where there is none."""
     mark = msgspec.json.decode((path / _MARK).read_bytes(), type=dict[str, str | int])
     return Toolchain(path, path.name, str(mark["python"]), int(mark["files"]), int(mark["bytes"]))
 
