@@ -314,7 +314,7 @@ def test_a_workbook_written_by_another_library_with_closing_rows_raises_no_alarm
             page = book.add_worksheet(sheet.title)
             for row in sheet.iter_rows():
                 for cell in row:
-                    page.write(cell.row - 1, cell.column - 1, cell.value)
+                    page.write(int(cell.row or 1) - 1, int(cell.column or 1) - 1, cell.value)
             if sheet.title == "Records":
                 last = sheet.max_row
                 page.write_row(last, 0, ["Total", None, None, f"=SUM(D2:D{last})"])
