@@ -91,6 +91,8 @@ class Settings(msgspec.Struct, frozen=True):
     commit_items: int = 48
     checkpoint_events: int = 10_000
     command_timeout_s: int = 120
+    carriers: bool = False
+    """Whether chat messages leave through the outbox too: only where a carrier is there to take them."""
 
 
 class Environment(msgspec.Struct):
