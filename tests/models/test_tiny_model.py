@@ -10,6 +10,7 @@ import importlib.util
 import random
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +44,18 @@ def url() -> Iterator[str]:
     yield f"{server.listening_address}/v1"
 
 
-def model(url: str, wire: str, stream: bool, **more: Any) -> Retrying:
+@contextmanager
+def model(url: str, wire: str, stream: bool, **more: Any) -> Iterator[Retrying]:
     endpoint = msgspec.convert({"base_url": url, "model": "smollm2", "wire": wire, "stream": stream, **more}, Endpoint)
-    return connect(wire_of(endpoint, AROUND), AROUND)
+    link = wire_of(endpoint, AROUND)
+    yield connect(link, AROUND)
+    link.close()
 
 
 @WAYS
 def test_a_short_answer_is_cut_at_its_limit(url: str, wire: str, stream: bool) -> None:
-    answer = model(url, wire, stream).complete(ask("Tell a long story.", max_output=12))
+    with model(url, wire, stream) as thinker:
+        answer = thinker.complete(ask("Tell a long story.", max_output=12))
     assert (answer.finish, answer.usage.output) == ("length", 12)
     assert answer.content and "/" not in answer.model
 
@@ -63,25 +68,25 @@ def test_a_structured_answer_has_its_form(url: str, stream: bool) -> None:
         "required": ["met", "why"],
         "additionalProperties": False,
     }
-    answer = model(url, "chat", stream).complete(
-        ask("Is 2 + 2 = 4?", schema=schema, schema_name="verdict", max_output=120)
-    )
+    with model(url, "chat", stream) as thinker:
+        answer = thinker.complete(ask("Is 2 + 2 = 4?", schema=schema, schema_name="verdict", max_output=120))
     assert sorted(msgspec.json.decode(answer.content)) == ["met", "why"]
 
 
 def test_tools_as_a_schema_give_a_call_or_words(url: str) -> None:
-    thinker = model(url, "chat", False, tools="schema")
     messages = ask("Use the tool read with the path a.xlsx.").messages
-    for turn in range(3):
-        answer = thinker.complete(ask(messages=messages, tools=(READ, FINISH), ordinal=turn, max_output=120))
-        assert answer.finish in ("stop", "tool_calls", "length")
-        assert {call.name for call in answer.tool_calls} <= {"read", "finish"}
-        results = tuple(Message("tool", "850.00", tool_call_id=call.id) for call in answer.tool_calls)
-        messages = (*messages, answer.as_message(), *(results or (Message("user", "Go on."),)))
+    with model(url, "chat", False, tools="schema") as thinker:
+        for turn in range(3):
+            answer = thinker.complete(ask(messages=messages, tools=(READ, FINISH), ordinal=turn, max_output=120))
+            assert answer.finish in ("stop", "tool_calls", "length")
+            assert {call.name for call in answer.tool_calls} <= {"read", "finish"}
+            results = tuple(Message("tool", "850.00", tool_call_id=call.id) for call in answer.tool_calls)
+            messages = (*messages, answer.as_message(), *(results or (Message("user", "Go on."),)))
 
 
 def test_a_conversation_that_is_too_long_is_overflow(url: str) -> None:
-    assert model(url, "chat", False).complete(ask("word " * 4000, max_output=8)).finish == "overflow"
+    with model(url, "chat", False) as thinker:
+        assert thinker.complete(ask("word " * 4000, max_output=8)).finish == "overflow"
 
 
 def test_probe(url: str) -> None:
