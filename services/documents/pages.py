@@ -10,12 +10,13 @@ from pypdf.errors import PyPdfError
 
 from services.documents.limits import Limits, Unreadable
 
-# pypdf tells of every oddity of a file through its logger; the text says what could not be read.
-logging.getLogger("pypdf").addHandler(logging.NullHandler())
+# pypdf tells of every oddity of a file through its logger; here the text says what could not be read.
+_QUIET = logging.NullHandler()
 
 
 def pdf_text(data: bytes, limits: Limits) -> str:
     """`# Page 1` and the text found on it. A page that cannot be read says so; so does one without any text."""
+    logging.getLogger("pypdf").addHandler(_QUIET)
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):

@@ -64,7 +64,7 @@ class DocumentRenderer:
         if not data:
             return "[empty file]\n"
         if kind == "text":
-            return plain_text(data)
+            return plain_text(data) or "[empty file]\n"
         if kind == "mail":
             return mail.mail_text(data, self._limits)
         if kind == "pdf":

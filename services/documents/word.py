@@ -1,4 +1,7 @@
-"""Word documents as text: paragraphs, and tables as `| a | b |`."""
+"""Word documents as text: paragraphs, and tables as `| a | b |`.
+
+Read from the XML itself, as workbooks are: in constant depth and memory, which python-docx's trees cannot promise.
+"""
 
 from __future__ import annotations
 
