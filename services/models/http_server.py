@@ -21,7 +21,7 @@ from fastapi.concurrency import run_in_threadpool
 from services.models import openai_bodies as bodies
 from services.models.classify import REASONS
 from simulator.conversation import ModelRequest, ModelResponse
-from simulator.errors import BudgetExhausted, ModelOutage, OfficeTownError, UsageError
+from simulator.errors import BudgetExhausted, InfrastructureError, ModelOutage, OfficeTownError, UsageError
 from simulator.ports import Model
 
 _JSON = "application/json"
@@ -89,8 +89,11 @@ async def _complete(model: Model, asked: ModelRequest) -> ModelResponse | Respon
         return _error(503, "server_error", "model_outage", str(error))
     except BudgetExhausted as error:
         return _error(402, "insufficient_quota", "insufficient_quota", str(error))
-    except OfficeTownError as error:
+    except InfrastructureError as error:
         return _error(500, "server_error", "model_failed", str(error))
+    except OfficeTownError as error:
+        # A script that ran out, a tape that does not fit: asking again cannot help, so no client should.
+        return _error(501, "server_error", "model_cannot_answer", str(error))
     if answer.finish == "overflow":
         return _error(400, "invalid_request_error", "context_length_exceeded", REASONS["overflow"])
     if answer.finish == "unavailable":

@@ -16,7 +16,7 @@ from services.models.endpoint import Endpoint
 from services.models.http_server import Served, serve
 from services.models.scripted import Scripted, call, calls, raw_call, say
 from simulator.conversation import Message, ModelRequest, ModelResponse, ToolCall
-from simulator.errors import BudgetExhausted, ModelOutage, UsageError
+from simulator.errors import BudgetExhausted, ModelOutage, StorageError, TapeMismatch, UsageError
 from tests.models.stories import FINISH, READ, Wired, ask, requests, responses, wire_for
 
 WAYS = [("chat", False), ("chat", True), ("responses", False), ("responses", True)]
@@ -148,6 +148,8 @@ def test_our_errors_have_their_openai_status(served: Served) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "go"}]}
     cases: list[tuple[ModelResponse | Exception, int, str]] = [
         (ModelOutage("gone"), 503, "model_outage"),
+        (StorageError("disk full"), 500, "model_failed"),
+        (TapeMismatch("another run"), 501, "model_cannot_answer"),
         (BudgetExhausted("spent"), 402, "insufficient_quota"),
         (ModelResponse(finish="unavailable", detail="no"), 422, "unavailable"),
         (ModelResponse(finish="overflow"), 400, "context_length_exceeded"),
