@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -61,6 +62,14 @@ class Endpoint(msgspec.Struct, frozen=True):
     idle_timeout_s: float = 300.0
     timeout_s: float = 600.0
     prices: Prices | None = None
+
+    def __repr__(self) -> str:
+        """Name the endpoint without its key: what is printed ends up in logs."""
+        return f"Endpoint({self.model!r} at {self.base_url!r}, {self.wire})"
+
+    def __rich_repr__(self) -> Iterator[tuple[str, str]]:
+        """Name the endpoint to rich, which would print every field otherwise."""
+        yield from (("model", self.model), ("base_url", self.base_url), ("wire", self.wire))
 
     def cost(self, usage: Usage) -> int:
         """Return the cost in millionths; 0 where the price is unknown."""

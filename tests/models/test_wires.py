@@ -144,6 +144,11 @@ def test_the_environment_of_the_openai_package_reaches_no_endpoint(monkeypatch: 
         assert [headers["authorization"] for _, headers, _ in server.seen] == ["Bearer none", "Bearer sk-ours"]
 
 
+def test_an_endpoint_prints_without_its_key() -> None:
+    endpoint = Endpoint("http://127.0.0.1/v1", "m", "sk-canary")
+    assert "canary" not in f"{endpoint} {endpoint!r} {[endpoint]} {list(endpoint.__rich_repr__())}"
+
+
 def test_usage_and_money() -> None:
     usage = {
         "prompt_tokens": 1000,
