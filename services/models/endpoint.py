@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -67,9 +66,9 @@ class Endpoint(msgspec.Struct, frozen=True):
         """Name the endpoint without its key: what is printed ends up in logs."""
         return f"Endpoint({self.model!r} at {self.base_url!r}, {self.wire})"
 
-    def __rich_repr__(self) -> Iterator[tuple[str, str]]:
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
         """Name the endpoint to rich, which would print every field otherwise."""
-        yield from (("model", self.model), ("base_url", self.base_url), ("wire", self.wire))
+        return [("model", self.model), ("base_url", self.base_url), ("wire", self.wire)]
 
     def cost(self, usage: Usage) -> int:
         """Return the cost in millionths; 0 where the price is unknown."""

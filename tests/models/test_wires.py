@@ -146,7 +146,7 @@ def test_the_environment_of_the_openai_package_reaches_no_endpoint(monkeypatch: 
 
 def test_an_endpoint_prints_without_its_key() -> None:
     endpoint = Endpoint("http://127.0.0.1/v1", "m", "sk-canary")
-    assert "canary" not in f"{endpoint} {endpoint!r} {[endpoint]} {list(endpoint.__rich_repr__())}"
+    assert "canary" not in f"{endpoint} {endpoint!r} {[endpoint]} {endpoint.__rich_repr__()}"
 
 
 def test_usage_and_money() -> None:
