@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from services.professions import periods
-from services.professions.amounts import cents
+from services.professions.amounts import cents, nearest, number
 from services.professions.views import PriorView
 from simulator.errors import UsageError
 
@@ -207,8 +207,16 @@ def amount_in(row: Mapping[str, str], column: str, file: str) -> int:
 
 def carried_amount(view: PriorView | None, label: str) -> int:
     """Return a money figure of an earlier result in cents, 0 where it is absent or not stated."""
-    text = view.figure(label) if view is not None else None
-    return cents(text) if text else 0
+    return carried_cents(view.figure(label) or "") if view is not None else 0
+
+
+def carried_cents(text: str) -> int:
+    """Return an amount that an earlier result states in cents; what is no amount counts as nothing.
+
+    An earlier result was accepted as it is: a slip in it must not keep this period's work from being done.
+    """
+    value = number(text)
+    return nearest(value * 100) if value is not None else 0
 
 
 def outside(period: str, rows: Iterable[Mapping[str, str]], column: str, key: str) -> list[str]:

@@ -19,6 +19,7 @@ from services.professions.base import (
     Outcome,
     Profession,
     Table,
+    carried_amount,
     repeated,
     write_csv,
 )
@@ -95,7 +96,7 @@ class BillOfMaterials(Profession):
 
     def compute(self, period: str, inputs: Inputs, prior: PriorView | None, others: Others) -> Outcome:
         """Return costs, changes to cite in the cost summary, and the rows of `Parts` and `Changes`."""
-        parts = {row["part_id"]: _part(row, "BOM.xlsx") for row in (prior.table("Parts", PARTS) if prior else [])}
+        parts = _prior_parts(prior)
         parts |= {row["part_id"]: _part(row, "parts.csv") for row in self.rows(inputs, "parts")}
         changes = self.rows(inputs, "changes")
         log = [_apply(change, parts) for change in changes]
@@ -105,7 +106,7 @@ class BillOfMaterials(Profession):
         for part in parts.values():
             by_assembly[part.assembly] = by_assembly.get(part.assembly, 0) + part.extended
         largest = min(by_assembly, key=lambda name: (-by_assembly[name], name), default="")
-        before = cents(prior.figure("Total cost") or "0") if prior else total
+        before = carried_amount(prior, "Total cost") if prior is not None else total
         figures = {
             "Parts": str(len(parts)),
             "Total cost": money(total),
@@ -139,6 +140,16 @@ class BillOfMaterials(Profession):
                 if part.quantity < 0 or part.unit_cost < 0
             ),
         ]
+
+
+def _prior_parts(prior: PriorView | None) -> dict[str, Part]:
+    """Return the parts of the prior BOM; a row without a whole quantity or a cost is no part."""
+    parts = {}
+    for row in prior.table("Parts", PARTS) if prior is not None else []:
+        quantity, cost = number(row["quantity"]), number(row["unit_cost"])
+        if quantity is not None and quantity.denominator == 1 and cost is not None:
+            parts[row["part_id"]] = _part(row, WORKBOOK)
+    return parts
 
 
 def _part(row: Mapping[str, str], file: str) -> Part:

@@ -20,6 +20,7 @@ from services.professions.base import (
     Profession,
     Table,
     amount_in,
+    carried_cents,
     write_csv,
 )
 from services.professions.periods import Span
@@ -101,6 +102,8 @@ class ContractReview(Profession):
     def compute(self, period: str, inputs: Inputs, prior: PriorView | None, others: Others) -> Outcome:
         """Return the register: counts and amounts by status, clauses to cite in the memo, rows of both sheets."""
         sent = {row["clause_id"]: row for row in self.rows(inputs, "clauses")}
+        for row in sent.values():
+            amount_in({**row, "amount": row["amount"] or "0"}, "amount", "clauses.csv")
         carried = {
             row["clause_id"]: row
             for row in (prior.table("Obligations", KEPT) if prior is not None else [])
@@ -146,8 +149,7 @@ class ContractReview(Profession):
 def _register_row(row: Mapping[str, str], period: str) -> dict[str, str]:
     first, last = periods.bounds(period)
     status = "overdue" if row["due"] < first else "due" if row["due"] <= last else "later"
-    amount = money(amount_in(row, "amount", "clauses.csv")) if row["amount"] else "0.00"
-    return {**{key: row[key] for key in KEPT}, "amount": amount, "status": status}
+    return {**{key: row[key] for key in KEPT}, "amount": money(carried_cents(row["amount"])), "status": status}
 
 
 def _tables(rows: Sequence[Mapping[str, str]], again: Sequence[Mapping[str, str]]) -> tuple[Table, ...]:

@@ -19,6 +19,7 @@ from services.professions.base import (
     Table,
     amount_in,
     carried_amount,
+    carried_cents,
     outside,
     repeated,
     same_year,
@@ -93,7 +94,7 @@ def _tables(
     rows: Sequence[Mapping[str, str]], totals: Mapping[str, int], counts: Mapping[str, int], before: PriorView | None
 ) -> tuple[Table, ...]:
     earlier = before.table("Year to date", ("category", "year to date")) if before is not None else []
-    base = {row["category"]: cents(row["year to date"]) for row in earlier}
+    base = {row["category"]: carried_cents(row["year to date"]) for row in earlier}
     records = tuple({key: row[key] for key in COLUMNS[:-1]} for row in rows)
     categories = tuple(
         {"category": name, "n": str(counts[name]), "total": money(totals[name])} for name in sorted(totals)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.professions import periods
-from services.professions.amounts import cents, money
+from services.professions.amounts import money
 from services.professions.base import (
     CSV,
     PDF,
@@ -103,4 +103,4 @@ class ManagementPack(Profession):
 
 
 def _count(view: PriorView | None, label: str) -> int:
-    return cents(view.figure(label) or "0") // 100 if view is not None else 0
+    return carried_amount(view, label) // 100

@@ -21,6 +21,7 @@ from services.professions.base import (
     Table,
     amount_in,
     carried_amount,
+    carried_cents,
     outside,
     period_of,
     repeated,
@@ -104,12 +105,12 @@ def carried_items(prior: PriorView | None, now: str) -> list[CarriedItem]:
         return []
     both, period = ("Bank only", "Ledger only"), period_of(prior, now)
     items = [
-        CarriedItem(row["ref"], cents(row["amount"]), period)
+        CarriedItem(row["ref"], carried_cents(row["amount"]), period)
         for sheet in both
         for row in prior.table(sheet, ONLY_COLUMNS, besides=both)
     ]
     return items + [
-        CarriedItem(row["ref"], cents(row["amount"]), row["first period"])
+        CarriedItem(row["ref"], carried_cents(row["amount"]), row["first period"])
         for row in prior.table("Carried", ("ref", "amount", "first period", "cleared"))
         if row["cleared"].casefold() != "yes"
     ]

@@ -22,6 +22,7 @@ from services.professions.base import (
 )
 from services.professions.periods import Span
 from services.professions.views import PriorView
+from simulator.errors import UsageError
 from simulator.randomness import Stream
 
 TRIAGE = "Triage.csv"
@@ -59,7 +60,10 @@ class ReleaseTriage(Profession):
         tests = {row["test_id"]: row for row in self.rows(inputs, "results")}
         failed = [row for row in tests.values() if row["result"] == "fail"]
         defects = [row for row in self.rows(inputs, "defects") if row["status"] != "closed"]
-        before = {row["item"]: row["first_period"] for row in (prior.table(TRIAGE) if prior is not None else [])}
+        before = {
+            row["item"]: row["first_period"]
+            for row in (prior.table(TRIAGE, ("item", "first_period")) if prior is not None else [])
+        }
         rows = _items(failed, defects, before, period)
         urgent = [row for row in rows if row["priority"] == "P1"]
         figures = {
@@ -97,7 +101,11 @@ def _items(
     items = [
         (row["test_id"], "test", row["component"], "P1" if row["component"] in critical else "P2") for row in failed
     ]
-    items += [(row["defect_id"], "defect", row["component"], PRIORITY[row["severity"]]) for row in defects]
+    for row in defects:
+        if row["severity"] not in PRIORITY:
+            known = ", ".join(PRIORITY)
+            raise UsageError(f"defects.csv: {row['defect_id']}: severity {row['severity']!r} is none of {known}")
+        items.append((row["defect_id"], "defect", row["component"], PRIORITY[row["severity"]]))
     return [
         {
             "item": item,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from services.professions import periods
-from services.professions.amounts import cents, fixed, money
+from services.professions.amounts import fixed, money
 from services.professions.base import (
     DOCX,
     XLSX,
@@ -21,6 +21,7 @@ from services.professions.base import (
     Table,
     amount_in,
     carried_amount,
+    carried_cents,
     repeated,
     same_year,
     write_csv,
@@ -138,7 +139,7 @@ def _year_to_date(actual: Mapping[str, int], accounts: list[str], prior: PriorVi
     before = {}
     if prior is not None:
         table = prior.table("Year to date", ("account", "year to date"))
-        before = {row["account"]: cents(row["year to date"]) for row in table}
+        before = {row["account"]: carried_cents(row["year to date"]) for row in table}
     rows = tuple(
         {
             "account": account,

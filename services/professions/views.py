@@ -18,9 +18,9 @@ class PriorView(Protocol):
         ...
 
     def table(self, sheet: str, columns: Sequence[str] = (), besides: Sequence[str] = ()) -> list[dict[str, str]]:
-        """Return the records of a sheet as {header: text}; empty where there is no such sheet.
+        """Return the records of a sheet as {header: text}; empty where there is none.
 
-        `columns` finds a renamed sheet by its header, `besides` names sheets that it cannot be. A CSV has one table,
+        Each record has the `columns`; they also find a renamed sheet, which is none of `besides`. A CSV has one table,
         under any name.
         """
         ...
@@ -39,14 +39,19 @@ class View:
         return self._figures.get(label.casefold())
 
     def table(self, sheet: str, columns: Sequence[str] = (), besides: Sequence[str] = ()) -> list[dict[str, str]]:
-        """Return the records of a sheet by its name, else of the only other sheet with this header."""
+        """Return the records of a sheet by its name, else of the only other sheet with this header.
+
+        Every record has the `columns` asked for; a sheet that lacks one has no records.
+        """
         named = [rows for title, rows in self._tables.items() if self._single or title.casefold() == sheet.casefold()]
         if not named and columns:
             wanted = {column.casefold() for column in columns}
             not_it = {title.casefold() for title in besides}
             others = [rows for title, rows in self._tables.items() if title.casefold() not in not_it]
             named = [rows for rows in others if wanted <= set(header_of(rows))]
-        return as_records(named[0], closing=self._single) if len(named) == 1 else []
+        if len(named) != 1 or not {column.casefold() for column in columns} <= set(header_of(named[0])):
+            return []
+        return as_records(named[0], closing=self._single)
 
 
 def header_of(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from services.professions.periods import span
 from services.professions.registry import PROFESSIONS
 from tests.professions.conftest import CLIENTS, MONTHS
 from tests.professions.office import Work, faults_of, work
@@ -71,3 +72,19 @@ def test_scripts_write_the_same_bytes_for_the_same_inputs(finished: Finished, tm
         once = finished["Oakridge Devices", kind, MONTHS[2]]
         again = work(kind, once.inputs, once.period, tmp_path / kind, once.prior, once.others)
         assert again.files == once.files, kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "days"), [("trial-monitoring", 14), ("inspection-control", 14), ("release-triage", 7)]
+)
+def test_weekly_and_fortnightly_work_agrees_too(kind: str, days: int, tmp_path: Path) -> None:
+    """Periods named by a Monday, at the cadence that `registry.plan` gives the kind."""
+    profession = PROFESSIONS[kind]
+    prior: Work | None = None
+    for number in range(3):
+        period = span("2026-01-05", days).back(-number).name
+        inputs = profession.by_name(profession.materials("Oakridge Devices", period, 8, days))
+        made = work(kind, inputs, period, tmp_path / period, prior)
+        assert made.stated == recomputed(made, "view_from_text")
+        assert [str(fault) for fault in faults_of(made)] == []
+        prior = made
