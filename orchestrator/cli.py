@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator import commands, looking, tasks
+from orchestrator import commands, looking, replaying, tasks
 from orchestrator.compose import House
 from orchestrator.output import Out
 from orchestrator.settings import read_settings
@@ -160,7 +160,7 @@ def unpack(file: Path, name: Annotated[str, typer.Option()] = "", json: Json = F
 @app.command()
 def replay(office: str, json: Json = False) -> None:
     """Run an office again from its record, with no model call, and compare the hash."""
-    commands.replay(_house(), Out(json), office)
+    replaying.replay(_house(), Out(json), office)
 
 
 @app.command()

@@ -36,6 +36,10 @@ class Observer(Protocol):
     def event(self, event: Event, office: Office) -> None: ...
 
 
+class Parked(Exception):  # noqa: N818 - not an error: the call is simply never answered
+    """Raised by a model that has no answer and never will (a record that ends here): the activation waits for ever."""
+
+
 def free_of_charge(request: ModelRequest) -> int:
     """Worst case in micros of a call to a model that costs nothing."""
     return 0

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from simulator.conversation import ModelRequest, ModelResponse, ToolCall
 from simulator.engine.agenda import MEETING_ACTOR, Agenda, Item, Key, Phase
-from simulator.engine.environment import Bodies, Environment
+from simulator.engine.environment import Bodies, Environment, Parked
 from simulator.engine.inbox import start_due
 from simulator.engine.landing import Landing
 from simulator.engine.launch import Launcher
@@ -49,6 +49,7 @@ class Done(NamedTuple):
     calls: tuple[ToolCall, ...] = ()
     tools: tuple[TapeTool, ...] = ()
     fault: BaseException | None = None
+    taped: bool = False
 
 
 class Engine:
@@ -68,15 +69,22 @@ class Engine:
         self._pool: ThreadPoolExecutor | None = None
         self._fault: BaseException | None = None
         self._stop = False
+        self._asked = False
+        self._until = 0
 
     @property
     def office(self) -> Office:
         """The office as of the last processed event."""
         return self.record.office
 
+    @property
+    def stopped_early(self) -> bool:
+        """Whether a call of `stop` ended the run before its time."""
+        return self._asked
+
     def stop(self) -> None:
         """Ask the engine to stop at the next commit; answers in flight are still stored. Safe from a signal handler."""
-        self._stop = True
+        self._stop = self._asked = True
 
     # -- the loop -------------------------------------------------------------------------------------------------------
 
@@ -86,6 +94,7 @@ class Engine:
         Raises:
             ModelOutage, BudgetExhausted, SandboxError, StorageError: after a commit; a later run resumes.
         """
+        self._until = until
         threads = self.env.settings.concurrency + self.env.settings.workers
         self._pool = ThreadPoolExecutor(threads, "officetown")
         try:
@@ -282,7 +291,12 @@ class Engine:
                 self._take_news()
 
     def _call(self, run: Run) -> None:
-        """Make a run's next call: from the tape when it is there, else by a worker (RULE 2)."""
+        """Make a run's next call: from the tape when it is there, else by a worker (RULE 2).
+
+        A run that cannot land up to `until` any more is left for the next time: its call would be paid for nothing yet.
+        """
+        if run.floor().at > self._until:
+            return
         request = run.next_request()
         stored = self.env.journal.call(*request.call)
         if stored is not None:
@@ -292,7 +306,7 @@ class Engine:
                     f"(tape {stored.fingerprint[:12]}, now {request.fingerprint[:12]}). The office was recorded by another "
                     "version or its record was changed: replay it with the version that wrote it."
                 )
-            self._done.put(Done(run, request, stored.response))
+            self._done.put(Done(run, request, stored.response, taped=True))
             self._in_flight += 1
             return
         if self._halted:
@@ -332,17 +346,15 @@ class Engine:
             return
         self._store(batch)
         for done in batch:
+            if isinstance(done.fault, Parked):
+                continue
             if done.fault is not None:
                 self._fault = self._fault or _explained(done.fault)
             elif done.run.outcome is None:
                 self._continue(done)
 
     def _store(self, batch: list[Done]) -> None:
-        fresh = [
-            (d.request, d.response)
-            for d in batch
-            if d.request is not None and d.response is not None and self.env.journal.call(*d.request.call) is None
-        ]
+        fresh = [(d.request, d.response) for d in batch if d.request is not None and d.response is not None and not d.taped]
         tools = [tool for d in batch for tool in d.tools]
         if fresh or tools:
             self.env.journal.record(fresh, tools)
