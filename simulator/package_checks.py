@@ -232,11 +232,8 @@ def _people(package: Package) -> Iterator[Finding]:
         yield Finding("people", (), f"There are {len(package.people)} people; an office has {low} to {high}.")
     names = Counter(card.name for card in package.people)
     mails = Counter(card.email for card in package.people if card.email)
-    files = {read_document(path, data).data.get("id"): path for path, data in package.files.items() if is_card(path)}
     for card in package.people:
-        file = str(files.get(card.id, card_file(card.id)))
-        if file != card_file(card.id):
-            yield Finding(file, ("id",), f"The id `{card.id}` must be the file's name.")
+        file = card_file(card.id)
         yield from _slug(file, ("id",), card.id)
         if not card.name.strip() or not card.title.strip():
             yield Finding(file, (), "Name and title may not be empty.")

@@ -239,7 +239,7 @@ def parse(files: Mapping[str, bytes]) -> tuple[Package | None, list[Fault]]:
     else:
         faults.extend(_provenance(files[PROVENANCE]))
     cards = [read_document(name, files[name]) for name in sorted(files) if is_card(name)]
-    people = tuple(card for card in (convert(d, d.data, RoleCard, ()) for d in cards) if card is not None)
+    people = tuple(card for card in (_card(document) for document in cards) if card is not None)
     skills = tuple(_packs(files, faults))
     if len(documents) < 3:
         return None, faults + [fault for d in (*documents.values(), *cards) for fault in d.faults]
@@ -258,6 +258,13 @@ def parse(files: Mapping[str, bytes]) -> tuple[Package | None, list[Fault]]:
 def is_card(path: str) -> bool:
     """Whether a file is a role card."""
     return path.startswith("people/") and path.endswith(".yaml") and path.count("/") == 1
+
+
+def _card(document: Document) -> RoleCard | None:
+    card = convert(document, document.data, RoleCard, ())
+    if card is not None and document.file != f"people/{card.id}.yaml":
+        document.fault(("id",), f"The id `{card.id}` must be the file's name.")
+    return card
 
 
 def _provenance(data: bytes) -> Iterator[Fault]:
