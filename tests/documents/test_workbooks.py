@@ -155,7 +155,8 @@ def test_records_are_read_under_their_header() -> None:
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp", "Cs"]), min_size=1, max_size=20)
 TRICKY = st.sampled_from(
     ["'", "=1", " x", "x ", "12.30", "-5", "TRUE", "a|b", "a | b", "a -> b", "\\n", "\\", "a\nb", "(not calculated)",
-     "[note: x]", "# Sheet: x (1 rows x 1 columns)", "B2: y", "#N/A", "1E+5", "٣", "x | B9: 7", "\n# Sheet: y (1 rows x 1 columns)"]
+     "[note: x]", "# Sheet: x (1 rows x 1 columns)", "B2: y", "#N/A", "1E+5", "٣",
+     "x | B9: 7", "\n# Sheet: y (1 rows x 1 columns)"]
 )  # fmt: skip
 NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**14), max_value=10**14, places=4)
 VALUES = st.one_of(WORDS, TRICKY, NUMBERS, st.booleans())

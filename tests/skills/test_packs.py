@@ -1,4 +1,4 @@
-"""The packs as packs: the convention of Agent Skills, one shared helper, one command to fill in, and the audit of workbooks."""
+"""The packs as packs: the convention of Agent Skills, one shared helper, one command to fill in; auditing workbooks."""
 
 from __future__ import annotations
 
