@@ -74,7 +74,8 @@ MEDIA_TYPES = {
 
 
 class Fault(msgspec.Struct, frozen=True, order=True):
-    """Something that does not hold together: a complete sentence, where it stands, and what to do. `line` 0: the whole file."""
+    """Something that does not hold together: a complete sentence, where it stands, and what to do. `line` 0: the
+    whole file."""
 
     file: str
     line: int
@@ -137,7 +138,8 @@ class RoleCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RhythmCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A recurring calendar entry. `first` is local time, `YYYY-MM-DD HH:MM`; `rule` an RFC 5545 RRULE value or empty."""
+    """A recurring calendar entry. `first` is local time, `YYYY-MM-DD HH:MM`; `rule` an RFC 5545 RRULE value or
+    empty."""
 
     id: str
     title: str
@@ -168,8 +170,8 @@ class Material(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What materials.yaml says of one seed document.
 
     `file` is its name below `materials/`; `space` and `path` where the office keeps it; `audience` who is given it (by
-    default those of the space); `records` and `period` (`YYYY-MM`) name what its rows must add up to; `ties` the invoices
-    that a statement repeats.
+    default those of the space); `records` and `period` (`YYYY-MM`) name what its rows must add up to; `ties` the
+    invoices that a statement repeats.
     """
 
     file: str

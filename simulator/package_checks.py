@@ -1,7 +1,7 @@
 """What a package must hold together in: every fault with file and line, in complete sentences (DESIGN 11).
 
-Each rule is a generator of findings over a `Package`; `RULES` names them, so that the stages of generation can ask for those
-that their part must satisfy. Lines are looked up only where something was found.
+Each rule is a generator of findings over a `Package`; `RULES` names them, so that the stages of generation can ask
+for those that their part must satisfy. Lines are looked up only where something was found.
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ class Finding(msgspec.Struct, frozen=True):
 Rule = Callable[[Package], Iterator[Finding]]
 
 
-def check(
-    package: Package, codes: Collection[str] | None = None, rules: Iterable[str] | None = None
-) -> list[Fault]:
+def check(package: Package, codes: Collection[str] | None = None, rules: Iterable[str] | None = None) -> list[Fault]:
     """Return every fault of a parsed package, in order of file and line.
 
     `codes` are the O*NET-SOC codes that exist (None: only their form is checked). `rules` limits the check to some of
@@ -149,7 +147,9 @@ def check_paths(files: Mapping[str, bytes]) -> Iterator[Fault]:
 
 def _slug(file: str, place: Place, value: str) -> Iterator[Finding]:
     if not _SLUG.fullmatch(value) or len(value) > 40:
-        yield Finding(file, place, f"The id `{value}` is not lower-case letters, digits and single hyphens (40 at most).")
+        yield Finding(
+            file, place, f"The id `{value}` is not lower-case letters, digits and single hyphens (40 at most)."
+        )
     elif value in RESERVED:
         yield Finding(file, place, f"The id `{value}` is reserved.")
 
@@ -208,7 +208,9 @@ def _departments(package: Package) -> Iterator[Finding]:
     staffed = {card.department for card in package.people}
     if not departments:
         yield Finding(ORGANIZATION, ("departments",), "There is no department. List at least one.")
-    yield from _repeated(ORGANIZATION, ((("departments", i, "id"), d.id) for i, d in enumerate(departments)), "department id")
+    yield from _repeated(
+        ORGANIZATION, ((("departments", i, "id"), d.id) for i, d in enumerate(departments)), "department id"
+    )
     for i, department in enumerate(departments):
         yield from _slug(ORGANIZATION, ("departments", i, "id"), department.id)
         if not department.name.strip():
@@ -243,7 +245,9 @@ def _people(package: Package) -> Iterator[Finding]:
             yield Finding(file, ("department",), f"The department `{card.department}` does not exist.")
         for i, authority in enumerate(card.authority):
             if authority not in AUTHORITIES:
-                yield Finding(file, ("authority", i), f"`{authority}` is no authority. There are {', '.join(AUTHORITIES)}.")
+                yield Finding(
+                    file, ("authority", i), f"`{authority}` is no authority. There are {', '.join(AUTHORITIES)}."
+                )
         if card.email and (not _MAIL.fullmatch(card.email) or mails[card.email] > 1):
             yield Finding(file, ("email",), f"The address `{card.email}` is malformed or used twice.")
         if not _CODE.fullmatch(card.code):
@@ -263,7 +267,9 @@ def _skills(package: Package) -> Iterator[Finding]:
     for card in package.people:
         for i, skill in enumerate(card.skills):
             if skill not in shelf:
-                yield Finding(card_file(card.id), ("skills", i), f"The skill `{skill}` has no pack in the folder `skills`.")
+                yield Finding(
+                    card_file(card.id), ("skills", i), f"The skill `{skill}` has no pack in the folder `skills`."
+                )
     for pack in package.skills:
         if not pack.description.strip():
             yield Finding(f"skills/{pack.name}/SKILL.md", (1,), "The pack's `description` is missing.")
@@ -285,7 +291,9 @@ def _lines(package: Package) -> Iterator[Finding]:
             yield Finding(card_file(card.id), ("manager",), f"The reporting lines form a cycle: {path}.")
     for head in heads[1:]:
         yield Finding(
-            card_file(head), ("manager",), f"`{head}` has no manager, as `{heads[0]}` has none: one person heads the office."
+            card_file(head),
+            ("manager",),
+            f"`{head}` has no manager, as `{heads[0]}` has none: one person heads the office.",
         )
     if package.people and not heads:
         yield Finding("people", (), "Nobody heads the office: one person has no manager.")
@@ -312,7 +320,9 @@ def _clients(package: Package) -> Iterator[Finding]:
     for i, client in enumerate(clients):
         yield from _slug(ORGANIZATION, ("clients", i, "id"), client.id)
         if client.domain not in DOMAINS:
-            yield Finding(ORGANIZATION, ("clients", i, "domain"), f"The domain `{client.domain}` is none of the known ones.")
+            yield Finding(
+                ORGANIZATION, ("clients", i, "domain"), f"The domain `{client.domain}` is none of the known ones."
+            )
         if not client.contacts:
             yield Finding(ORGANIZATION, ("clients", i), f"The client `{client.id}` has no contact.")
         if not any(matter.client == client.id for matter in package.organization.matters):
@@ -332,7 +342,9 @@ def _matters(package: Package) -> Iterator[Finding]:
     clients = {client.id for client in package.organization.clients}
     matters = package.organization.matters
     yield from _repeated(ORGANIZATION, ((("matters", i, "id"), m.id) for i, m in enumerate(matters)), "matter id")
-    yield from _repeated(ORGANIZATION, ((("matters", i, "name"), _folded(m.name)) for i, m in enumerate(matters)), "matter name")
+    yield from _repeated(
+        ORGANIZATION, ((("matters", i, "name"), _folded(m.name)) for i, m in enumerate(matters)), "matter name"
+    )
     for i, matter in enumerate(matters):
         place: Place = ("matters", i)
         yield from _slug(ORGANIZATION, (*place, "id"), matter.id)
@@ -410,14 +422,20 @@ def _demands(package: Package) -> Iterator[Finding]:
         if demand.matter not in client_of:
             yield Finding(RHYTHMS, (*place, "matter"), f"The matter `{demand.matter}` does not exist.")
         elif contact_of.get(demand.contact, client_of[demand.matter]) != client_of[demand.matter]:
-            yield Finding(RHYTHMS, (*place, "matter"), f"The matter `{demand.matter}` is not one of the contact's client.")
+            yield Finding(
+                RHYTHMS, (*place, "matter"), f"The matter `{demand.matter}` is not one of the contact's client."
+            )
         else:
             yield from _covered(package, demand.kind, demand.matter, (*place, "kind"))
         last = {"monthly": 20, "fortnightly": 10, "weekly": 5}[demand.cadence]
         if not 1 <= demand.day <= last:
-            yield Finding(RHYTHMS, (*place, "day"), f"Day {demand.day} is no business day of a {demand.cadence} period.")
+            yield Finding(
+                RHYTHMS, (*place, "day"), f"Day {demand.day} is no business day of a {demand.cadence} period."
+            )
         if not 0 <= demand.jitter_days <= last:
-            yield Finding(RHYTHMS, (*place, "jitter_days"), f"A delay of up to {demand.jitter_days} days is out of range.")
+            yield Finding(
+                RHYTHMS, (*place, "jitter_days"), f"A delay of up to {demand.jitter_days} days is out of range."
+            )
 
 
 # -- materials --------------------------------------------------------------------------------------------------------
@@ -466,7 +484,9 @@ def _materials(package: Package) -> Iterator[Finding]:
     known = {m.source_path for m in package.materials} | {MATERIALS}
     for path in sorted(package.files):
         if path.startswith("materials/") and path not in known:
-            yield Finding(path, (), "The file is not listed in materials.yaml, so nobody would have it. List or remove it.")
+            yield Finding(
+                path, (), "The file is not listed in materials.yaml, so nobody would have it. List or remove it."
+            )
 
 
 def _audiences(package: Package) -> Iterator[Finding]:
@@ -479,12 +499,16 @@ def _audiences(package: Package) -> Iterator[Finding]:
                 continue
             place: Place = ("files", i)
             if material.owner not in members[wall]:
-                yield Finding(MATERIALS, (*place, "owner"), f"The owner `{material.owner}` is outside the wall of `{wall}`.")
+                yield Finding(
+                    MATERIALS, (*place, "owner"), f"The owner `{material.owner}` is outside the wall of `{wall}`."
+                )
             for audience in audiences:
                 kind, _, one = audience.partition(":")
                 inside = one == wall if kind == "matter" else kind == "person" and one in members[wall]
                 if not inside:
-                    yield Finding(MATERIALS, (*place, "audience"), f"`{audience}` is not all inside the wall of `{wall}`.")
+                    yield Finding(
+                        MATERIALS, (*place, "audience"), f"`{audience}` is not all inside the wall of `{wall}`."
+                    )
 
 
 def _records(package: Package) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """Seed records must add up: ledgers balance, invoices match statements, dates fall in their period (DESIGN 11).
 
-A material says with `records` what its rows are. All are CSV files with a header line; amounts have two decimals and are
-added in minor units.
+A material says with `records` what its rows are. All are CSV files with a header line; amounts have two decimals and
+are added in minor units.
 """
 
 from __future__ import annotations

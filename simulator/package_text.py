@@ -297,7 +297,9 @@ def _packs(files: Mapping[str, bytes], faults: list[Fault]) -> Iterator[SkillPac
 def _front_matter(file: str, data: bytes) -> Document:
     head, fence, _ = data.removeprefix(b"---\n").partition(b"\n---")
     if not data.startswith(b"---\n") or not fence:
-        return Document(file, {}, {(): 1}, [Fault(file, 1, "The file must begin with front matter between `---` lines.")])
+        return Document(
+            file, {}, {(): 1}, [Fault(file, 1, "The file must begin with front matter between `---` lines.")]
+        )
     # A leading line stands for the opening fence, so that lines are counted as in the file.
     return read_document(file, b"\n" + head)
 

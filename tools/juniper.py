@@ -1,6 +1,6 @@
-"""Remake what is made in fixtures/juniper: its tables, its copies of the skill packs, its manifest. Run: python -m tools.juniper
+"""Remake what is made in fixtures/juniper: its tables, its copies of the skill packs, its manifest.
 
-The rest of the package is written by hand. Running this twice changes nothing.
+Run it as `python -m tools.juniper`. The rest of the package is written by hand. Running this twice changes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from services.professions.reconciliation import BankReconciliation
 from simulator.randomness import Stream
 
 ROOT = Path(__file__).resolve().parent.parent / "fixtures"
-CLIENTS = {"riverbend": ("Riverbend Outdoor", 40), "oakridge": ("Oakridge Instruments", 60), "saltmarsh": ("Saltmarsh Hotels", 90)}
+CLIENTS = {
+    "riverbend": ("Riverbend Outdoor", 40),
+    "oakridge": ("Oakridge Instruments", 60),
+    "saltmarsh": ("Saltmarsh Hotels", 90),
+}
 STAFF = ("Elena Marsh", "Tomás Reyes", "Priya Raman", "Daniel Okafor", "Sofia Brandt", "Ben Whitlock", "Marcus Hale")
 SUPPLIERS = ("Fellside Tents", "Corrie Boots", "Bracken Clothing", "Ridgeway Freight")
 SEED = 2026

@@ -1,1 +1,1 @@
-"""The offline professional: deterministic answers to what a model would be asked, from the messages alone (DESIGN 10)."""
+"""The offline professional: deterministic answers to a model's requests, from their messages alone (DESIGN 10)."""

@@ -11,8 +11,11 @@ import msgspec
 from services.offline import ledgers
 from services.offline.trades import BY_DOMAIN, Trade
 from services.packages.stages import Clients, MaterialDraft, Materials, People, Rhythms, Structure
-from simulator.package import ClientCard, MatterCard
+from simulator.package import ClientCard, MatterCard, Records
 from simulator.randomness import Stream
+
+_Row = tuple[str, str, str, Records, str, str]
+"""(file, path, text, records, period, ties) of a client's document."""
 
 _STANDARDS = {
     "bank-reconciliation": (
@@ -79,20 +82,22 @@ _HANDBOOK = """\
 1. A client asks. Whoever leads the matter answers the same day, even if only with a date.
 2. The lead makes one request to one owner: the outcome, the materials, the day it is due.
 3. The owner delegates bounded parts with inputs, constraints and deliverables written down.
-4. The owner opens what comes back; a report about a file is not the file. Accept, ask for a revision, or for what is missing.
-5. Accepted work is shared with the team. Quality signs off what leaves. The lead releases it and tells the client.
+4. The owner opens what comes back; a report about a file is not the file. Accept, ask for a revision, or for what is
+missing. 5. Accepted work is shared with the team. Quality signs off what leaves. The lead releases it and tells the
+client.
 
-Client papers lie in the client's project under `Inputs`, by period; results under `Results`. What one client told us is not
-mentioned to another. Every accepted version stays; an open question stays open until somebody has evidence.
+Client papers lie in the client's project under `Inputs`, by period; results under `Results`. What one client told us
+is not mentioned to another. Every accepted version stays; an open question stays open until somebody has evidence.
 """
 _RELEASE = """\
 # Standard: review and release
 
-Reviewing means opening the work itself, recomputing a total, following a figure to its source, and comparing the inputs with what
-was received. A decision is *accept*, *revise* (naming the cell or sentence) or *supplement* (naming what is missing).
+Reviewing means opening the work itself, recomputing a total, following a figure to its source, and comparing the
+inputs with what was received. A decision is *accept*, *revise* (naming the cell or sentence) or *supplement* (naming
+what is missing).
 
-Release to a client needs, for exactly the version that is sent: the owner's acceptance, the sign-off of quality, a class that
-allows the address, and a person with the authority to release. If one is missing, nothing leaves.
+Release to a client needs, for exactly the version that is sent: the owner's acceptance, the sign-off of quality, a
+class that allows the address, and a person with the authority to release. If one is missing, nothing leaves.
 """
 _TEMPLATE = """\
 # Working paper: <client>, <period>
@@ -164,7 +169,9 @@ def _company(structure: Structure, people: People, clients: Clients, rhythms: Rh
         clients="one client" if count == 1 else f"{count} clients",
     )
     yield MaterialDraft("company/handbook.md", "company", "Handbook.md", head, handbook)
-    yield MaterialDraft("company/review-and-release.md", "company", "Standards/Review and release.md", quality, _RELEASE)
+    yield MaterialDraft(
+        "company/review-and-release.md", "company", "Standards/Review and release.md", quality, _RELEASE
+    )
     yield MaterialDraft("company/working-paper.md", "company", "Templates/Working paper.md", quality, _TEMPLATE)
     for kind in sorted({demand.kind for demand in rhythms.demands} & set(_STANDARDS)):
         title, *rules = _STANDARDS[kind]
@@ -172,19 +179,44 @@ def _company(structure: Structure, people: People, clients: Clients, rhythms: Rh
         yield MaterialDraft(f"company/{kind}.md", "company", f"Standards/{title}.md", quality, text)
 
 
-def _office(structure: Structure, people: People, clients: Clients, period: str, draw: Stream) -> Iterator[MaterialDraft]:
+def _office(
+    structure: Structure, people: People, clients: Clients, period: str, draw: Stream
+) -> Iterator[MaterialDraft]:
     matter = clients.matters[-1]
     space, size = f"matter:{matter.id}", len(people.people)
     balance = ledgers.trial_balance(draw, size)
-    yield MaterialDraft("office/trial-balance.csv", space, "Opening trial balance.csv", matter.lead, balance,
-                        matter=matter.id, records="trial-balance")  # fmt: skip
+    yield MaterialDraft(
+        "office/trial-balance.csv",
+        space,
+        "Opening trial balance.csv",
+        matter.lead,
+        balance,
+        matter=matter.id,
+        records="trial-balance",
+    )
     journal = ledgers.journal(draw, period, 10 + draw.below(8), "J")
-    yield MaterialDraft("office/journal.csv", space, f"Journal {period}.csv", matter.lead, journal,
-                        matter=matter.id, records="journal", period=period)  # fmt: skip
+    yield MaterialDraft(
+        "office/journal.csv",
+        space,
+        f"Journal {period}.csv",
+        matter.lead,
+        journal,
+        matter=matter.id,
+        records="journal",
+        period=period,
+    )
     names = [person.name for person in people.people][:40]
     hours = ledgers.timesheets(draw, period, names, 30 + draw.below(30))
-    yield MaterialDraft("office/timesheets.csv", space, f"Inputs/{period}/records.csv", matter.lead, hours,
-                        matter=matter.id, records="timesheets", period=period)  # fmt: skip
+    yield MaterialDraft(
+        "office/timesheets.csv",
+        space,
+        f"Inputs/{period}/records.csv",
+        matter.lead,
+        hours,
+        matter=matter.id,
+        records="timesheets",
+        period=period,
+    )
 
 
 def _client(
@@ -212,14 +244,26 @@ def _client(
     )
     letter = _letter(structure, client, [f"{_STANDARDS[d.kind][0].lower()} ({d.cadence})" for d in asked], period, draw)
     tables = _tables(structure, trade, client, period, draw)
-    drafts = [("profile.md", "Client profile.md", profile, "", "", ""), ("letter.md", "Engagement letter.md", letter, "", "", "")]
+    drafts: list[_Row] = [
+        ("profile.md", "Client profile.md", profile, "", "", ""),
+        ("letter.md", "Engagement letter.md", letter, "", "", ""),
+    ]
     return [
         MaterialDraft(
-            f"{client.id}/{file}", f"matter:{matter.id}", path, matter.lead, text, "synthetic", matter.id, "confidential",
-            records, month, ties,
-        )  # type: ignore[arg-type]
+            f"{client.id}/{file}",
+            f"matter:{matter.id}",
+            path,
+            matter.lead,
+            text,
+            "synthetic",
+            matter.id,
+            "confidential",
+            records,
+            month,
+            ties,
+        )
         for file, path, text, records, month, ties in (*drafts, *tables)
-    ]  # fmt: skip
+    ]
 
 
 def _letter(structure: Structure, client: ClientCard, work: list[str], period: str, draw: Stream) -> str:
@@ -236,14 +280,18 @@ def _letter(structure: Structure, client: ClientCard, work: list[str], period: s
     )
 
 
-def _tables(
-    structure: Structure, trade: Trade, client: ClientCard, period: str, draw: Stream
-) -> list[tuple[str, str, str, str, str, str]]:
-    """(file, path, text, records, period, ties) of a client's tables."""
+def _tables(structure: Structure, trade: Trade, client: ClientCard, period: str, draw: Stream) -> list[_Row]:
     register = ledgers.invoices(draw, period, (client.name,), 3 + draw.below(5), "F")
-    tables = [
+    tables: list[_Row] = [
         ("fees.csv", f"Fees/Invoices {period}.csv", register, "invoices", period, ""),
-        ("statement.csv", f"Fees/Statement {period}.csv", ledgers.statement(register), "statement", period, f"{client.id}/fees.csv"),
+        (
+            "statement.csv",
+            f"Fees/Statement {period}.csv",
+            ledgers.statement(register),
+            "statement",
+            period,
+            f"{client.id}/fees.csv",
+        ),
     ]
     if structure.domain == "finance":
         balance = ledgers.trial_balance(draw, 20 + draw.below(80))

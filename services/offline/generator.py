@@ -1,7 +1,7 @@
 """The offline generator: answers the five stages of generation deterministically, from the request's messages alone.
 
-It knows some trades (`services.offline.trades`), and draws everything else from streams named by the seed and the brief. A
-brief that names no trade it knows is placed in a general office, and the answer says so.
+It knows some trades (`services.offline.trades`), and draws everything else from streams named by the seed and the
+brief. A brief that names no trade it knows is placed in a general office, and the answer says so.
 """
 
 from __future__ import annotations
@@ -32,20 +32,68 @@ _REVIEWER = ("delegate", "request", "accept", "quality_signoff", "classify")
 _TEAM_OF_SENIOR = 6
 
 ZONES: tuple[tuple[tuple[str, ...], str, str, tuple[str, ...]], ...] = (
-    (("new york", "boston", "american", "united states", "california", "chicago", "texas", " u.s. ", " us-"), "America/New_York", "USD",
-     ("2026-01-01", "2026-01-19", "2026-02-16", "2026-05-25", "2026-06-19", "2026-07-03", "2026-09-07", "2026-11-26", "2026-12-25")),
-    (("berlin", "german", "munich", "hamburg"), "Europe/Berlin", "EUR",
-     ("2026-01-01", "2026-04-03", "2026-04-06", "2026-05-01", "2026-05-14", "2026-05-25", "2026-12-25")),
-    (("paris", "french", "france", "lyon"), "Europe/Paris", "EUR",
-     ("2026-01-01", "2026-04-06", "2026-05-01", "2026-05-08", "2026-05-14", "2026-05-25", "2026-07-14", "2026-11-11", "2026-12-25")),
-    (("tokyo", "japan"), "Asia/Tokyo", "JPY", ("2026-01-01", "2026-01-02", "2026-01-12", "2026-02-11", "2026-02-23", "2026-03-20")),
-    (("sydney", "australia", "melbourne"), "Australia/Sydney", "AUD", ("2026-01-01", "2026-01-26", "2026-04-03", "2026-04-06", "2026-12-25")),
-    (("india", "mumbai", "bangalore", "delhi"), "Asia/Kolkata", "INR", ("2026-01-26", "2026-08-15", "2026-10-02", "2026-12-25")),
-)  # fmt: skip
+    (
+        ("new york", "boston", "american", "united states", "california", "chicago", "texas", " u.s. ", " us-"),
+        "America/New_York",
+        "USD",
+        (
+            "2026-01-01",
+            "2026-01-19",
+            "2026-02-16",
+            "2026-05-25",
+            "2026-06-19",
+            "2026-07-03",
+            "2026-09-07",
+            "2026-11-26",
+            "2026-12-25",
+        ),
+    ),
+    (
+        ("berlin", "german", "munich", "hamburg"),
+        "Europe/Berlin",
+        "EUR",
+        ("2026-01-01", "2026-04-03", "2026-04-06", "2026-05-01", "2026-05-14", "2026-05-25", "2026-12-25"),
+    ),
+    (
+        ("paris", "french", "france", "lyon"),
+        "Europe/Paris",
+        "EUR",
+        (
+            "2026-01-01",
+            "2026-04-06",
+            "2026-05-01",
+            "2026-05-08",
+            "2026-05-14",
+            "2026-05-25",
+            "2026-07-14",
+            "2026-11-11",
+            "2026-12-25",
+        ),
+    ),
+    (
+        ("tokyo", "japan"),
+        "Asia/Tokyo",
+        "JPY",
+        ("2026-01-01", "2026-01-02", "2026-01-12", "2026-02-11", "2026-02-23", "2026-03-20"),
+    ),
+    (
+        ("sydney", "australia", "melbourne"),
+        "Australia/Sydney",
+        "AUD",
+        ("2026-01-01", "2026-01-26", "2026-04-03", "2026-04-06", "2026-12-25"),
+    ),
+    (
+        ("india", "mumbai", "bangalore", "delhi"),
+        "Asia/Kolkata",
+        "INR",
+        ("2026-01-26", "2026-08-15", "2026-10-02", "2026-12-25"),
+    ),
+)
 HOME_ZONE = (
-    "Europe/London", "GBP",
+    "Europe/London",
+    "GBP",
     ("2026-01-01", "2026-04-03", "2026-04-06", "2026-05-04", "2026-05-25", "2026-08-31", "2026-12-25", "2026-12-28"),
-)  # fmt: skip
+)
 
 
 class OfflineGenerator:
@@ -139,7 +187,8 @@ def _seats(trade: Trade, facts: dict[str, Any], draw: Stream) -> tuple[list[Seat
     seats += [_seat(f"lead-{n}", trade.leads, trade.leads.posts[0], "head") for n in range(1, leaders + 1)]
     seats += [_seat(f"review-{n}", trade.quality, _post(trade.quality, n - 1), "head") for n in range(1, reviewers + 1)]
     seats += [
-        _seat(f"office-{n}", trade.runs, _post(trade.runs, n - 1), "head" if n == 1 else "office-1") for n in range(1, runners + 1)
+        _seat(f"office-{n}", trade.runs, _post(trade.runs, n - 1), "head" if n == 1 else "office-1")
+        for n in range(1, runners + 1)
     ]
     parts = draw.shuffled(trade.work)[: max(1, min(len(trade.work), workers // 2))]
     bosses = [f"lead-{n}" for n in range(1, leaders + 1)] or ["head"]
@@ -162,7 +211,9 @@ def _seat(seat: str, part: Part, post: Post, manager: str) -> Seat:
 
 def _post(part: Part, n: int) -> Post:
     """The n-th post of a department: its most usual one two times out of three."""
-    return part.posts[0] if n % 3 != 1 else part.posts[min(1 + n // 3 % max(1, len(part.posts) - 1), len(part.posts) - 1)]
+    return (
+        part.posts[0] if n % 3 != 1 else part.posts[min(1 + n // 3 % max(1, len(part.posts) - 1), len(part.posts) - 1)]
+    )
 
 
 def _wanted_posts(facts: dict[str, Any], room: int) -> list[Post]:
@@ -197,12 +248,20 @@ def _people(facts: dict[str, Any]) -> People:
         skills = ("records-digest",) if role == "office" else (*kinds,)
         people.append(
             PersonDraft(
-                seat=seat.id, id=who, name=f"{first} {last}", authority=authority,
-                clearance="restricted" if leads or role == "review" else "internal" if role == "office" else "confidential",
+                seat=seat.id,
+                id=who,
+                name=f"{first} {last}",
+                authority=authority,
+                clearance="restricted"
+                if leads or role == "review"
+                else "internal"
+                if role == "office"
+                else "confidential",
                 skills=tuple(dict.fromkeys((*(kind for kind in skills if kind in facts["kinds"]), *general))),
-                style=style(draw), email=f"{who}@{mail}",
+                style=style(draw),
+                email=f"{who}@{mail}",
             )
-        )  # fmt: skip
+        )
     return People(tuple(people))
 
 
@@ -224,7 +283,9 @@ def _clients(facts: dict[str, Any]) -> Clients:
         sector = kinds[n % len(kinds)]
         name = f"{places[n]} {draw.choice(SECTOR_ENDINGS[sector])}"
         who = unique(slug(faces[n][0]), taken)
-        contact = Contact(who, " ".join(faces[n]), draw.choice(trade.contact), f"{who}@{slug(name)}.example", style(draw))
+        contact = Contact(
+            who, " ".join(faces[n]), draw.choice(trade.contact), f"{who}@{slug(name)}.example", style(draw)
+        )
         clients.append(ClientCard(unique(slug(places[n]), ids), name, sector, structure.domain, (contact,)))
     return Clients(tuple(clients), tuple(_matters(clients, people, structure)))
 

@@ -7,30 +7,37 @@ import unicodedata
 
 from simulator.randomness import Stream
 
-FIRST = (
-    "Abena Adaeze Akira Alba Alma Amir Anders Anika Anouk Arjun Astrid Ayla Bashir Beatriz Bela Bram Callum Camille Carys "
-    "Chidi Clara Dalia Dario Defne Desmond Dilan Edda Efe Eilidh Elif Emeka Enzo Esme Farah Felix Fiona Gemma Giulia Hana "
-    "Harriet Hassan Helena Idris Ilse Imani Ingrid Isaac Ivo Jalen Jana Jasper Joana Jun Kaia Kamal Katya Kenji Lars Layla "
-    "Leonie Linus Lucia Maeve Malik Mara Mateo Mei Milan Mina Nadia Naveen Nell Nils Noor Olga Omar Orla Oscar Paloma Pavel "
-    "Petra Pia Rafael Rania Ravi Rhys Rosa Ruben Saba Samir Selma Signe Soren Stella Suki Tamsin Tariq Tessa Theo Uma Vera "
-    "Viktor Wanda Wren Xenia Yara Yusuf Zahra Zora"
-).split()
-LAST = (
-    "Abbott Achebe Adler Alvarez Amsel Ashworth Bakker Banerjee Barlow Bashara Becker Bellamy Bianchi Birch Bondarenko Castell "
-    "Chaudhry Chen Conti Cross Dahl Darwish Delgado Demir Dietrich Drummond Dubois Eklund Ellery Falk Farouk Ferrer Fleming "
-    "Fontaine Forsyth Frost Galanis Garrick Gray Gupta Haas Halvorsen Hartley Hassan Hayashi Holm Horvat Ibarra Ivers Jansen "
-    "Jovanovic Kaplan Kaur Keller Khan Kimura Kovacs Laine Lang Larsen Lindgren Lombardi Mahler Marchetti Mbeki Mercer Morel "
-    "Nakamura Ndiaye Nolan Novak Obi Okoro Olsen Ortega Osman Paget Palmer Papadaki Parry Petrov Quist Rahman Reid Rossi Rowe "
-    "Sandoval Santos Sato Schuster Sharma Silva Sorensen Stone Strand Tan Thorne Tremblay Ueda Vance Vargas Vogel Wallace Weiss "
-    "Whitaker Winter Yamada Yilmaz Zeller Zhou"
-).split()
-PLACES = (
-    "Alder Amber Anchor Ashford Aspen Beacon Bluff Bramble Bridge Brook Cairn Canal Cedar Chalk Cliff Clover Cobalt Copper "
-    "Crane Crescent Dale Delta Dover Elm Ember Falcon Fern Field Flint Garnet Glen Granite Grove Harbour Hazel Heron Hollow "
-    "Iris Kestrel Lake Lantern Larch Linden Lock Maple Marsh Meadow Mill Moor North Oak Orchard Osprey Otter Pine Poplar "
-    "Quarry Quill Reed Ridge River Robin Rowan Saffron Sage Salt Shore Silver Slate Spring Sterling Stone Summit Swift Teal "
-    "Thistle Thorn Tidal Timber Vale Vantage Walnut Water Wharf Willow Wren Yarrow"
-).split()
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+FIRST = _words(
+    "Abena Adaeze Akira Alba Alma Amir Anders Anika Anouk Arjun Astrid Ayla Bashir Beatriz Bela Bram Callum "
+    "Camille Carys Chidi Clara Dalia Dario Defne Desmond Dilan Edda Efe Eilidh Elif Emeka Enzo Esme Farah Felix "
+    "Fiona Gemma Giulia Hana Harriet Hassan Helena Idris Ilse Imani Ingrid Isaac Ivo Jalen Jana Jasper Joana Jun "
+    "Kaia Kamal Katya Kenji Lars Layla Leonie Linus Lucia Maeve Malik Mara Mateo Mei Milan Mina Nadia Naveen Nell "
+    "Nils Noor Olga Omar Orla Oscar Paloma Pavel Petra Pia Rafael Rania Ravi Rhys Rosa Ruben Saba Samir Selma "
+    "Signe Soren Stella Suki Tamsin Tariq Tessa Theo Uma Vera Viktor Wanda Wren Xenia Yara Yusuf Zahra Zora"
+)
+LAST = _words(
+    "Abbott Achebe Adler Alvarez Amsel Ashworth Bakker Banerjee Barlow Bashara Becker Bellamy Bianchi Birch "
+    "Bondarenko Castell Chaudhry Chen Conti Cross Dahl Darwish Delgado Demir Dietrich Drummond Dubois Eklund "
+    "Ellery Falk Farouk Ferrer Fleming Fontaine Forsyth Frost Galanis Garrick Gray Gupta Haas Halvorsen Hartley "
+    "Hassan Hayashi Holm Horvat Ibarra Ivers Jansen Jovanovic Kaplan Kaur Keller Khan Kimura Kovacs Laine Lang "
+    "Larsen Lindgren Lombardi Mahler Marchetti Mbeki Mercer Morel Nakamura Ndiaye Nolan Novak Obi Okoro Olsen "
+    "Ortega Osman Paget Palmer Papadaki Parry Petrov Quist Rahman Reid Rossi Rowe Sandoval Santos Sato Schuster "
+    "Sharma Silva Sorensen Stone Strand Tan Thorne Tremblay Ueda Vance Vargas Vogel Wallace Weiss Whitaker Winter "
+    "Yamada Yilmaz Zeller Zhou"
+)
+PLACES = _words(
+    "Alder Amber Anchor Ashford Aspen Beacon Bluff Bramble Bridge Brook Cairn Canal Cedar Chalk Cliff Clover "
+    "Cobalt Copper Crane Crescent Dale Delta Dover Elm Ember Falcon Fern Field Flint Garnet Glen Granite Grove "
+    "Harbour Hazel Heron Hollow Iris Kestrel Lake Lantern Larch Linden Lock Maple Marsh Meadow Mill Moor North "
+    "Oak Orchard Osprey Otter Pine Poplar Quarry Quill Reed Ridge River Robin Rowan Saffron Sage Salt Shore "
+    "Silver Slate Spring Sterling Stone Summit Swift Teal Thistle Thorn Tidal Timber Vale Vantage Walnut Water "
+    "Wharf Willow Wren Yarrow"
+)
 
 _OPENERS = (
     "Reads the inputs before the summary.",
@@ -68,7 +75,8 @@ def style(draw: Stream) -> str:
 
 
 def names(draw: Stream, count: int) -> list[tuple[str, str]]:
-    """Return `count` different names as (first, last); first names repeat only when there are more people than names."""
+    """Return `count` different names as (first, last); first names repeat only when there are more people than
+    names."""
     firsts: list[str] = []
     while len(firsts) < count:
         firsts.extend(draw.shuffled(FIRST))

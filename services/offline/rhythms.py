@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -13,13 +13,20 @@ from services.packages.stages import Clients, People, Rhythms, Structure
 from simulator.package import DemandCard, MatterCard, RhythmCard
 from simulator.randomness import Stream
 
+Cadence = Literal["monthly", "fortnightly", "weekly"]
 _DAYS = ("MO", "TU", "WE", "TH", "FR")
 _TEAM_AT_A_STAND_UP = 7
 _WORDS = {
-    "bank-reconciliation": "reconciliation", "variance-analysis": "variance", "management-pack": "pack", "contract-review": "contracts",
-    "trial-monitoring": "monitoring", "inspection-control": "inspection", "release-triage": "release", "bill-of-materials": "parts",
+    "bank-reconciliation": "reconciliation",
+    "variance-analysis": "variance",
+    "management-pack": "pack",
+    "contract-review": "contracts",
+    "trial-monitoring": "monitoring",
+    "inspection-control": "inspection",
+    "release-triage": "release",
+    "bill-of-materials": "parts",
     "records-digest": "digest",
-}  # fmt: skip
+}
 _CHAIN = {"bank-reconciliation": 2, "variance-analysis": 6, "management-pack": 10}
 """Work that follows from other work: the business day of the month on which it is first asked for."""
 
@@ -119,6 +126,7 @@ def _digest(clients: Clients, start: date, draw: Stream) -> RhythmCard:
 
 def _demands(matter: MatterCard, contact: str, kinds: list[str], draw: Stream) -> list[DemandCard]:
     found = []
+    cadence: Cadence
     for kind in kinds:
         if kind in _CHAIN:
             cadence, day = "monthly", _CHAIN[kind] + draw.between(0, 2)
@@ -128,8 +136,13 @@ def _demands(matter: MatterCard, contact: str, kinds: list[str], draw: Stream) -
             cadence, day = draw.choice(("fortnightly", "monthly", "weekly")), draw.between(1, 4)
         found.append(
             DemandCard(
-                id=f"{matter.client}-{_WORDS[kind]}", contact=contact, matter=matter.id, kind=kind,
-                cadence=cadence, day=day, jitter_days=draw.between(0, 2),  # type: ignore[arg-type]
+                id=f"{matter.client}-{_WORDS[kind]}",
+                contact=contact,
+                matter=matter.id,
+                kind=kind,
+                cadence=cadence,
+                day=day,
+                jitter_days=draw.between(0, 2),
             )
-        )  # fmt: skip
+        )
     return found

@@ -1,1 +1,1 @@
-"""Packages on disk and from briefs: reading and writing folders, the occupation index, generation through the Model port."""
+"""Packages on disk and from briefs: folders, the occupation index, generation through the Model port."""

@@ -12,22 +12,28 @@ from simulator.errors import UsageError
 BRIEF_CHARS = 10_000
 PEOPLE = (3, 200)
 CLIENTS = (1, 20)
-_UNITS = (
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+_UNITS = _words(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
-).split()
+)
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90}
-_WORDS = {**{word: n for n, word in enumerate(_UNITS)}, **_TENS, "dozen": 12, "hundred": 100}
-_PEOPLE = frozenset(
+_NUMBERS = {**{word: n for n, word in enumerate(_UNITS)}, **_TENS, "dozen": 12, "hundred": 100}
+_PEOPLE = _words(
     "person persons people staff employee employees professional professionals member members strong colleague "
-    "colleagues headcount heads".split()
+    "colleagues headcount heads"
 )
-_CLIENTS = frozenset("client clients customer customers sponsor sponsors account accounts patron patrons".split())
-_GROUPS = frozenset(
+_CLIENTS = _words("client clients customer customers sponsor sponsors account accounts patron patrons")
+_GROUPS = _words(
     "team firm group staff studio office company department practice agency organization organisation boutique unit "
-    "consultancy collective bureau crew".split()
+    "consultancy collective bureau crew"
 )
-_STOPS = frozenset("and serving for with whose that which who from to".split())
+_STOPS = _words("and serving for with whose that which who from to")
 _AHEAD = 4
 _SIZES = {"tiny": 4, "small": 6, "boutique": 6, "mid": 24, "medium": 24, "large": 40, "big": 40}
 _TOKEN = re.compile(r"[a-z0-9]+(?:,\d{3})*")
@@ -44,9 +50,13 @@ def check_brief(brief: str) -> str:
     """Return the brief without surrounding space. Raises UsageError when it is empty or too long."""
     text = brief.strip()
     if not text:
-        raise UsageError('The brief is empty. Say in a sentence what kind of organization you want, as in "A law firm of six".')
+        raise UsageError(
+            'The brief is empty. Say in a sentence what kind of organization you want, as in "A law firm of six".'
+        )
     if len(text) > BRIEF_CHARS:
-        raise UsageError(f"The brief has {len(text)} characters; {BRIEF_CHARS} are allowed. Put documents in --materials.")
+        raise UsageError(
+            f"The brief has {len(text)} characters; {BRIEF_CHARS} are allowed. Put documents in --materials."
+        )
     return text
 
 
@@ -80,7 +90,9 @@ def decide(brief: str, people: int | None = None, clients: int | None = None) ->
     served = clients if clients is not None else said.clients if said.clients is not None else 2 if total < 8 else 3
     for what, count, (low, high) in (("people", total, PEOPLE), ("clients", served, CLIENTS)):
         if not low <= count <= high:
-            raise UsageError(f"An office can have {low} to {high} {what}, not {count}. Say another number, or use --{what}.")
+            raise UsageError(
+                f"An office can have {low} to {high} {what}, not {count}. Say another number, or use --{what}."
+            )
     return Wanted(total, served)
 
 
@@ -129,7 +141,7 @@ def _tokens(text: str) -> list[str | int]:
     for match in _TOKEN.finditer(text.lower()):
         word = match[0]
         bare = word.replace(",", "")
-        value = int(bare) if bare.isdigit() and len(bare) < 10 else _WORDS.get(word)
+        value = int(bare) if bare.isdigit() and len(bare) < 10 else _NUMBERS.get(word)
         if word == "and" and open_number and isinstance(found[-1], int) and found[-1] % 100 == 0:
             continue
         if value is None:

@@ -133,7 +133,11 @@ def _write(path: Path, data: bytes) -> None:
 
 def _manifest_faults(data: bytes | None, files: Mapping[str, bytes]) -> list[Fault]:
     if data is None:
-        return [Fault(MANIFEST, 0, "The manifest is missing. Run `officetown check --seal` if the folder is as you want it.")]
+        return [
+            Fault(
+                MANIFEST, 0, "The manifest is missing. Run `officetown check --seal` if the folder is as you want it."
+            )
+        ]
     try:
         manifest = json.loads(data)
         listed = manifest["files"]
@@ -142,13 +146,21 @@ def _manifest_faults(data: bytes | None, files: Mapping[str, bytes]) -> list[Fau
         readable, listed = False, {}
     if not readable:
         return [Fault(MANIFEST, 1, f"The manifest is not one of format {FORMAT}. Run `officetown check --seal`.")]
-    lines = {line.split('"')[1]: n for n, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1) if line.count('"') == 4}
+    lines = {
+        line.split('"')[1]: n
+        for n, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1)
+        if line.count('"') == 4
+    }
     faults = []
     for name in sorted(set(listed) | set(files)):
         if name not in files:
-            faults.append(Fault(MANIFEST, lines.get(name, 0), f"The file `{name}` is in the manifest but not in the folder."))
+            faults.append(
+                Fault(MANIFEST, lines.get(name, 0), f"The file `{name}` is in the manifest but not in the folder.")
+            )
         elif name not in listed:
-            faults.append(Fault(_shown(name), 0, "The file is not in the manifest. Remove it, or accept it with `--seal`."))
+            faults.append(
+                Fault(_shown(name), 0, "The file is not in the manifest. Remove it, or accept it with `--seal`.")
+            )
         elif sha256(files[name]) != listed[name]:
             faults.append(Fault(name, 0, "The file was changed since the package was sealed: its hash differs."))
     return faults
@@ -198,7 +210,9 @@ def _prune(inside: Path, folders: list[str], descriptor: int, faults: list[Fault
             folders.remove(name)
         elif stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode):
             folders.remove(name)
-            faults.append(Fault(_shown((inside / name).as_posix()), 0, "This is a link. A package holds files, not links."))
+            faults.append(
+                Fault(_shown((inside / name).as_posix()), 0, "This is a link. A package holds files, not links.")
+            )
         elif len(inside.parts) >= _MAX_DEPTH:
             folders.remove(name)
             faults.append(Fault(_shown((inside / name).as_posix()), 0, f"The folder is more than {_MAX_DEPTH} deep."))

@@ -1,7 +1,7 @@
 """A package from a brief: five structured answers, pure checks on each, and a bounded repair loop (DESIGN 11).
 
-Every request goes through the Model port with role `generator` and its own key on the tape, so a generation is replayed like
-any other conversation.
+Every request goes through the Model port with role `generator` and its own key on the tape, so a generation is
+replayed like any other conversation.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def generate(
 ) -> Package:
     """Return a package that passes every check, made by `model` from `brief`.
 
-    `people` and `clients` override the brief's numbers. `materials_dir` holds one's own seed documents, kept in the company
-    space under `Reference`. The office starts on the Monday on or after `start`.
+    `people` and `clients` override the brief's numbers. `materials_dir` holds one's own seed documents, kept in the
+    company space under `Reference`. The office starts on the Monday on or after `start`.
 
     Raises:
         UsageError: the brief is empty or too long, a number is out of range, the materials cannot be read.
@@ -101,8 +101,8 @@ def _stage(
         say(stage, f"the answer has {len(faults)} fault{'s' if len(faults) != 1 else ''}: {faults[0]}")
         talk = (*talk, response.as_message(), stages.repair(faults))
     raise PackageError(
-        f"The model's answer for the stage `{stage}` still has faults after {REPAIRS} repairs. Say the brief in other words, "
-        "or use a stronger model.",
+        f"The model's answer for the stage `{stage}` still has faults after {REPAIRS} repairs. Say the brief in other "
+        "words, or use a stronger model.",
         tuple(faults),
     )
 
@@ -120,7 +120,8 @@ def _request(stage: str, attempt: int, talk: tuple[Message, ...], task: Task) ->
 
 
 def read_answer(stage: str, response: ModelResponse) -> tuple[Any, list[str]]:
-    """Read a stage's answer; (None, faults) where it does not fit the schema. Fences and words around it are forgiven."""
+    """Read a stage's answer; (None, faults) where it does not fit the schema. Fences and words around it are
+    forgiven."""
     if response.finish == "length":
         return None, ["The answer was cut off before its end. Answer more briefly."]
     found = re.search(r"\{.*\}", response.content, re.DOTALL)
@@ -171,7 +172,11 @@ def _count_faults(stage: str, task: Task, draft: Draft) -> list[str]:
         return faults
     if stage == "people" and draft.structure and draft.people:
         wanted, filled = [seat.id for seat in draft.structure.seats], [person.seat for person in draft.people.people]
-        faults = [f"The seat `{seat}` has {filled.count(seat)} people; it needs one." for seat in wanted if filled.count(seat) != 1]
+        faults = [
+            f"The seat `{seat}` has {filled.count(seat)} people; it needs one."
+            for seat in wanted
+            if filled.count(seat) != 1
+        ]
         faults += [f"There is no seat `{seat}`." for seat in filled if seat not in wanted]
         ids = [person.id for person in draft.people.people]
         return faults + [f"The id `{one}` is used twice." for one in sorted({i for i in ids if ids.count(i) > 1})]
@@ -237,11 +242,19 @@ def _people(draft: Draft) -> tuple[RoleCard, ...]:
         manager = sits.get(seat.manager, seat.manager)
         cards.append(
             RoleCard(
-                id=person.id, name=person.name, title=seat.title, code=seat.code, department=seat.department,
-                manager=manager, authority=person.authority, clearance=person.clearance, skills=person.skills,
-                style=person.style, email=person.email,
+                id=person.id,
+                name=person.name,
+                title=seat.title,
+                code=seat.code,
+                department=seat.department,
+                manager=manager,
+                authority=person.authority,
+                clearance=person.clearance,
+                skills=person.skills,
+                style=person.style,
+                email=person.email,
             )
-        )  # fmt: skip
+        )
     return tuple(sorted(cards, key=lambda card: card.id))
 
 
@@ -257,14 +270,18 @@ def _materials(
     head = next((card.id for card in people if not card.manager), "")
     for path, data in sorted(own.items()):
         texts[f"materials/reference/{path}"] = data
-        listed.append(Material(f"reference/{path}", "company", f"Reference/{path}", head, "retrieved", source="given by the user"))
+        listed.append(
+            Material(f"reference/{path}", "company", f"Reference/{path}", head, "retrieved", source="given by the user")
+        )
     return tuple(listed), texts
 
 
 def _packs(people: tuple[RoleCard, ...], staffed: bool) -> dict[str, bytes]:
     """Copies of the packs that somebody has as a skill; before there are people, none."""
     wanted = {skill for card in people for skill in card.skills} if staffed else set()
-    return {f"skills/{name}/{path}": data for name, pack in shelf().items() if name in wanted for path, data in pack.items()}
+    return {
+        f"skills/{name}/{path}": data for name, pack in shelf().items() if name in wanted for path, data in pack.items()
+    }
 
 
 def _provenance(task: Task, placement: str, models: tuple[str, ...], own: bool) -> bytes:

@@ -1,7 +1,8 @@
 """The occupation index: which O*NET-SOC codes exist, their official titles, and which suit an office (DESIGN 11).
 
-The shipped index is `fixtures/occupations` (attributed there). Importers take the full O*NET database, in its Excel or its
-tab-separated edition, and the ESCO occupations file. Columns are found by their header's name, never by position.
+The shipped index is `fixtures/occupations` (attributed there). Importers take the full O*NET database, in its Excel
+or its tab-separated edition, and the ESCO occupations file. Columns are found by their header's name, never by
+position.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ class OccupationIndex(msgspec.Struct, frozen=True, dict=True):
     def match(self, text: str) -> list[Occupation]:
         """Return the occupations that `text` names, by official or other title, in singular or plural.
 
-        Longer names win over those they contain, so `data scientist` does not also name what `scientist` would. They come
-        in the order in which the text names them.
+        Longer names win over those they contain, so `data scientist` does not also name what `scientist` would. They
+        come in the order in which the text names them.
         """
         words = tuple(_singular(word) for word in _WORD.findall(text.lower()))
         taken = [False] * len(words)
@@ -129,7 +130,8 @@ def _singular(word: str) -> str:
 def import_onet(folder: Path) -> OccupationIndex:
     """Read the O*NET database from a folder, `Occupation Data.xlsx` or `.txt` and, where present, its sister tables.
 
-    `Job Zones`, `Alternate Titles` (as `also`) and `Task Statements` (as `tasks`) are optional; some occupations have none.
+    `Job Zones`, `Alternate Titles` (as `also`) and `Task Statements` (as `tasks`) are optional; some occupations have
+    none.
 
     Raises:
         UsageError: a table is missing, cannot be read, or lacks a column.
@@ -178,9 +180,7 @@ def _grouped(pairs: Iterator[tuple[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def _onet_table(
-    folder: Path, name: str, columns: tuple[str, str], required: bool = False
-) -> Iterator[tuple[str, str]]:
+def _onet_table(folder: Path, name: str, columns: tuple[str, str], required: bool = False) -> Iterator[tuple[str, str]]:
     """Yield two named columns of a table, leaving out rows in which either is null."""
     text, book = folder / f"{name}.txt", folder / f"{name}.xlsx"
     if book.is_file():
@@ -189,8 +189,8 @@ def _onet_table(
         rows = _table(_read_text(text), "\t", columns, str(text))
     elif required:
         raise UsageError(
-            f"{folder} holds neither `{name}.xlsx` nor `{name}.txt`. Unpack the O*NET database there, in its Excel or its "
-            "text edition."
+            f"{folder} holds neither `{name}.xlsx` nor `{name}.txt`. Unpack the O*NET database there, in its Excel "
+            "or its text edition."
         )
     else:
         return
@@ -225,8 +225,8 @@ def _read_text(file: Path) -> str:
 
 def _table(text: str, delimiter: str, columns: tuple[str, ...] = (), file: str = "") -> Iterator[dict[str, str]]:
     # O*NET's text edition quotes nothing: a `"` in a task is a `"`.
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    stream = io.StringIO(text, newline="")
+    rows = csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE) if delimiter == "\t" else csv.reader(stream)
     header = next(rows, [])
     _has(header, columns, file)
     for cells in rows:

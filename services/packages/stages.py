@@ -1,7 +1,7 @@
 """The five stages of generation: what each is asked, what it must answer, and how its answer is checked.
 
-Each stage is one structured request to the Model port. Its user message is a JSON object that holds all there is to know; the
-offline generator reads nothing else.
+Each stage is one structured request to the Model port. Its user message is a JSON object that holds all there is to
+know; the offline generator reads nothing else.
 """
 
 from __future__ import annotations
@@ -135,24 +135,39 @@ RULES: dict[str, tuple[str, ...] | None] = {
 """The checks that a stage's answer must pass, together with all answers before it; None: every one."""
 
 _SYSTEM = """\
-You design a professional organization in stages. Answer with one JSON object of the given schema and nothing else. Everything is
-invented: no real person, firm or client. Ids are lower-case letters, digits and single hyphens. Mail addresses end in `.example`.
-Two organizations made with different seeds differ in names, people and figures. This stage: {stage}. {task}"""
+You design a professional organization in stages. Answer with one JSON object of the given schema and nothing else.
+Everything is invented: no real person, firm or client. Ids are lower-case letters, digits and single hyphens. Mail
+addresses end in `.example`. Two organizations made with different seeds differ in names, people and figures. This
+stage: {stage}. {task}"""
 
 _TASKS = {
-    "structure": "Choose the organization's name, its domain (one of {domains}), departments and exactly {people} seats. Seats report "
-    "to seats in one tree with one head. Each seat has a code of `roles`. Every department has a seat; one seat reviews quality. Say in "
-    "`placement` what the brief was taken for. Dates in `holidays` are ISO dates.",
-    "people": "Put one person in each seat. Authorities are {authorities}; clearances public, internal, confidential, restricted. "
-    "Somebody may each of delegate, accept, quality_signoff, client_release; leads of matters may lead. Skills are names of `packs`.",
-    "clients": "Invent exactly {clients} clients with a contact each, one matter a client whose members include its lead and a quality "
-    "reviewer, and one internal matter without a client. Most people belong to one client's team. Contacts' ids differ from the staff's.",
-    "rhythms": "Write recurring meetings, rhythms and deadlines (RFC 5545 rules; `first` is local time, YYYY-MM-DD HH:MM, on or after the "
-    "start; attendees are members of the matter where one is named) and what each client asks for: `kind` is a name of `kinds` that a "
-    "member of the matter has as a skill.",
-    "materials": "Write the seed documents: a handbook, standards and templates in space `company`, and for each client's matter (space "
-    "`matter:<id>`, level confidential, owner a member) a profile, an engagement letter and records. Tables are CSV; `records` names "
-    "their kind. Ledgers balance, a statement repeats the invoices it `ties` to, dates fall in their period.",
+    "structure": (
+        "Choose the organization's name, its domain (one of {domains}), departments and exactly {people} seats. "
+        "Seats report to seats in one tree with one head. Each seat has a code of `roles`. Every department has a "
+        "seat; one seat reviews quality. Say in `placement` what the brief was taken for. Dates in `holidays` are "
+        "ISO dates."
+    ),
+    "people": (
+        "Put one person in each seat. Authorities are {authorities}; clearances public, internal, confidential, "
+        "restricted. Somebody may each of delegate, accept, quality_signoff, client_release; leads of matters may "
+        "lead. Skills are names of `packs`."
+    ),
+    "clients": (
+        "Invent exactly {clients} clients with a contact each, one matter a client whose members include its lead "
+        "and a quality reviewer, and one internal matter without a client. Most people belong to one client's "
+        "team. Contacts' ids differ from the staff's."
+    ),
+    "rhythms": (
+        "Write recurring meetings, rhythms and deadlines (RFC 5545 rules; `first` is local time, YYYY-MM-DD "
+        "HH:MM, on or after the start; attendees are members of the matter where one is named) and what each "
+        "client asks for: `kind` is a name of `kinds` that a member of the matter has as a skill."
+    ),
+    "materials": (
+        "Write the seed documents: a handbook, standards and templates in space `company`, and for each client's "
+        "matter (space `matter:<id>`, level confidential, owner a member) a profile, an engagement letter and "
+        "records. Tables are CSV; `records` names their kind. Ledgers balance, a statement repeats the invoices "
+        "it `ties` to, dates fall in their period."
+    ),
 }
 
 
@@ -169,8 +184,12 @@ def messages(stage: str, task: Task, draft: Draft) -> tuple[Message, ...]:
 
 def repair(faults: list[str]) -> Message:
     """Return the message that shows a model its faults."""
-    return Message("user", "Your answer has these faults:\n" + "\n".join(f"- {fault}" for fault in faults[:40])
-                   + "\nAnswer again, in full, with all of them corrected.")  # fmt: skip
+    return Message(
+        "user",
+        "Your answer has these faults:\n"
+        + "\n".join(f"- {fault}" for fault in faults[:40])
+        + "\nAnswer again, in full, with all of them corrected.",
+    )
 
 
 def schema(stage: str) -> dict[str, Any]:

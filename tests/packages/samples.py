@@ -141,8 +141,7 @@ FILES = {
     "materials/invoices.csv": "invoice,date,party,amount\nA-1,2026-01-03,Oak,10.00\nA-2,2026-01-09,Elm,20.05\n",
     "materials/statement.csv": "invoice,date,amount\nA-1,2026-01-03,10.00\nA-2,2026-01-09,20.05\n",
     "materials/journal.csv": (
-        "date,ref,account,description,debit,credit\n"
-        "2026-01-02,J1,1000,a,5.00,0.00\n2026-01-02,J1,3000,a,0.00,5.00\n"
+        "date,ref,account,description,debit,credit\n2026-01-02,J1,1000,a,5.00,0.00\n2026-01-02,J1,3000,a,0.00,5.00\n"
     ),
     "skills/digest/SKILL.md": "---\nname: digest\ndescription: Digests records.\n---\nRun the script.\n",
     "skills/digest/scripts/digest.py": "#!/usr/bin/env python3\nprint('{}')\n",

@@ -28,7 +28,14 @@ SPOILED: list[tuple[str, str, str, str, int, str]] = [
     (ORG, "zone: Europe/London", "zone: Europe/London\n  weekdays: [mon, moon]", ORG, 7, "`moon` is no weekday"),
     (ORG, "- 2026-04-03", "- 2026-13-03", ORG, 8, "holiday `2026-13-03` is no date"),
     (ORG, "- id: quality", "- id: books", ORG, 12, "department id `books` is used twice"),
-    (ORG, "- id: quality\n    name: Quality", "- id: quality\n    name: Quality\n  - id: empty\n    name: E", ORG, 14, "Nobody"),
+    (
+        ORG,
+        "- id: quality\n    name: Quality",
+        "- id: quality\n    name: Quality\n  - id: empty\n    name: E",
+        ORG,
+        14,
+        "Nobody",
+    ),
     (ORG, "- id: birch\n    name", "- id: acme\n    name", ORG, 22, "client id `acme` is used twice"),
     (ORG, "- id: bea", "- id: wim", ORG, 25, "contact id `wim` is used twice"),
     (ORG, "- id: bea", "- id: cy", ORG, 25, "that of a member of staff"),
@@ -78,7 +85,14 @@ SPOILED: list[tuple[str, str, str, str, int, str]] = [
     (MAT, "level: confidential", "audience: [everyone]", MAT, 12, "not all inside the wall of `acme-books`"),
     (MAT, "level: confidential", "audience: ['person:cy']", MAT, 12, "not all inside the wall"),
     (MAT, "level: confidential", "walls: [nowhere]", MAT, 12, "wall `nowhere` is no matter"),
-    ("materials/balance.csv", "120.50,0.00", "120.49,0.00", "materials/balance.csv", 3, "does not balance: debits 120.49"),
+    (
+        "materials/balance.csv",
+        "120.50,0.00",
+        "120.49,0.00",
+        "materials/balance.csv",
+        3,
+        "does not balance: debits 120.49",
+    ),
     ("materials/balance.csv", "120.50,0.00", "a lot,0.00", "materials/balance.csv", 2, "no amount with two decimals"),
     ("materials/balance.csv", "3000,", "1000,", "materials/balance.csv", 3, "account `1000` occurs twice"),
     ("materials/balance.csv", "account,", "konto,", "materials/balance.csv", 1, "column `account` is missing"),
@@ -86,10 +100,17 @@ SPOILED: list[tuple[str, str, str, str, int, str]] = [
     ("materials/invoices.csv", "2026-01-09", "2026-02-09", "materials/invoices.csv", 3, "not in the period 2026-01"),
     ("materials/statement.csv", "20.05", "20.06", "materials/statement.csv", 3, "is 20.06 here and 20.05"),
     ("materials/statement.csv", "A-2", "A-3", "materials/statement.csv", 3, "`A-3` is not in"),
-    ("skills/digest/SKILL.md", "name: digest", "name: other", "skills/digest/SKILL.md", 2, "must be that of its folder"),
+    (
+        "skills/digest/SKILL.md",
+        "name: digest",
+        "name: other",
+        "skills/digest/SKILL.md",
+        2,
+        "must be that of its folder",
+    ),
     ("skills/digest/SKILL.md", "description: Digests records.\n", "", "skills/digest/SKILL.md", 1, "is missing"),
     ("provenance.json", "{}", "[", "provenance.json", 1, "must be a JSON object"),
-]  # fmt: skip
+]
 
 
 def faults_of(files: dict[str, bytes]) -> list[Fault]:
@@ -174,7 +195,9 @@ def test_missing_parts_are_named() -> None:
         assert any(fault.file == gone for fault in faults_of(files)), gone
 
 
-@pytest.mark.parametrize("path", ["", "/a", "a\\b", "C:/a", "a/../b", "a//b", "./a", "a\nb", "a\udce9", " a", "a./b", "x" * 300])
+@pytest.mark.parametrize(
+    "path", ["", "/a", "a\\b", "C:/a", "a/../b", "a//b", "./a", "a\nb", "a\udce9", " a", "a./b", "x" * 300]
+)
 def test_bad_paths(path: str) -> None:
     assert bad_path(path)
 

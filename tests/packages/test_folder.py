@@ -97,7 +97,9 @@ def test_seal_accepts_edits_and_only_sound_ones(folder: Path) -> None:
     assert not [path for path in folder.iterdir() if path.name.startswith(".manifest")]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 99, "files": {}}', '{"format": 1, "files": 3}', "\ufffd\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"format": 99, "files": {}}', '{"format": 1, "files": 3}', "\ufffd\xff"]
+)
 def test_a_manifest_that_is_none(folder: Path, text: str) -> None:
     (folder / MANIFEST).write_text(text)
     assert [told for told in faults_in(folder) if "not one of format 1" in told]

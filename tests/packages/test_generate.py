@@ -1,4 +1,4 @@
-"""Packages from briefs: the numbers honoured, the words followed, faults shown to the model and a bounded number of repairs."""
+"""Packages from briefs: the numbers honoured, the words followed, faults shown to the model, repairs bounded."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ CODES = OccupationIndex.load().codes
 TITLES = [one.title for one in OccupationIndex.load().office]
 
 
-def offline(brief: str, seed: int = 1, **numbers: int) -> Package:
-    return generate(brief, OfflineGenerator(), seed=seed, **numbers)
+def offline(brief: str, seed: int = 1, people: int | None = None, clients: int | None = None) -> Package:
+    return generate(brief, OfflineGenerator(), people, clients, seed)
 
 
 class Bent:
@@ -99,7 +99,9 @@ def test_occupations_that_a_brief_names_get_their_seats() -> None:
 
 def test_a_brief_that_names_no_trade_is_said_to_be_placed_in_a_general_office() -> None:
     told: list[tuple[str, str]] = []
-    package = generate("Zorbing on the moon", OfflineGenerator(), progress=lambda stage, text: told.append((stage, text)))
+    package = generate(
+        "Zorbing on the moon", OfflineGenerator(), progress=lambda stage, text: told.append((stage, text))
+    )
     assert package.organization.domain == "general"
     assert "placed in a general office" in package.organization.placement
     assert any("placed in a general office" in text for stage, text in told if stage == "structure")
@@ -171,7 +173,9 @@ def test_own_documents_are_taken_along(tmp_path: Path) -> None:
     (own / "notes/policy.md").write_text("# Policy\n")
     package = generate("accountants", OfflineGenerator(), materials_dir=own)
     taken = [material for material in package.materials if material.provenance == "retrieved"]
-    assert [(m.space, m.path, m.owner) for m in taken] == [("company", "Reference/notes/policy.md", package_head(package))]
+    assert [(m.space, m.path, m.owner) for m in taken] == [
+        ("company", "Reference/notes/policy.md", package_head(package))
+    ]
     assert package.files[taken[0].source_path] == b"# Policy\n"
     (own / "link.md").symlink_to("/etc/hostname")
     with pytest.raises(UsageError, match="link.md: This is a link"):
@@ -195,7 +199,7 @@ def test_provenance_says_where_everything_comes_from() -> None:
 # -- the repair loop --------------------------------------------------------------------------------------------------
 
 
-def edited(change: Callable[[dict[str, Any]], None]) -> Callable[[str], str]:
+def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[str], str]:
     def bend(text: str) -> str:
         data = json.loads(text)
         change(data)
@@ -225,16 +229,20 @@ BENDS: list[tuple[str, Callable[[str], str], str]] = [
     ("materials", edited(lambda d: d["files"][0].update(path="../../x")), "leaves its folder"),
     (
         "materials",
-        edited(lambda d: [f.update(text=f["text"] + "9999,Extra,1.00,0.00\n") for f in d["files"] if f.get("records") == "trial-balance"]),
+        edited(
+            lambda d: [
+                f.update(text=f["text"] + "9999,Extra,1.00,0.00\n")
+                for f in d["files"]
+                if f.get("records") == "trial-balance"
+            ]
+        ),
         "does not balance",
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("stage", "bend", "words"), BENDS)
-def test_a_faulty_answer_is_shown_its_faults_and_repaired(
-    stage: str, bend: Callable[[str], str], words: str
-) -> None:
+def test_a_faulty_answer_is_shown_its_faults_and_repaired(stage: str, bend: Callable[[str], str], words: str) -> None:
     model = Bent({(stage, 0): bend, (stage, 1): bend})
     package = generate("A small law firm", model, seed=5)
     assert check(package, CODES) == []
@@ -244,7 +252,9 @@ def test_a_faulty_answer_is_shown_its_faults_and_repaired(
     assert last.role == "user" and words in last.content, last.content
     assert mine[1].messages[-2].role == "assistant", "the model sees its own answer"
     assert all(request.role == "generator" and request.schema for request in model.requests)
-    assert len({request.call for request in model.requests}) == len(model.requests), "each call has its own key on the tape"
+    assert len({request.call for request in model.requests}) == len(model.requests), (
+        "each call has its own key on the tape"
+    )
 
 
 def test_repairs_are_bounded() -> None:

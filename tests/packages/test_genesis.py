@@ -106,8 +106,10 @@ def test_seed_documents_are_given_to_those_whose_space_it_is() -> None:
 def test_ids_do_not_count_what_others_have_rule_8() -> None:
     package = package_of(sample())
     fewer = msgspec.structs.replace(package, materials=package.materials[:2])
+
     def ids(p: Package) -> set[str]:
         return {payload.file for _, payload in genesis(p, 1, Blobs()) if isinstance(payload, e.FileSaved)}
+
     assert ids(fewer) < ids(package)
 
 

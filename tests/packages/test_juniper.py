@@ -70,7 +70,9 @@ def test_reconciliation_variance_and_pack_are_each_covered_below_the_lead(junipe
     matters = {matter.id: matter for matter in juniper.organization.matters}
     for demand in juniper.demands:
         matter = matters[demand.matter]
-        able = [m for m in matter.members if demand.kind in cards[m].skills and "quality_signoff" not in cards[m].authority]
+        able = [
+            m for m in matter.members if demand.kind in cards[m].skills and "quality_signoff" not in cards[m].authority
+        ]
         assert set(able) - {matter.lead}, f"{demand.id}: only the lead could do it"
 
 

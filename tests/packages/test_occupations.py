@@ -21,7 +21,15 @@ def test_the_shipped_index_has_every_code_and_the_office_roles() -> None:
     assert len(index.office) == 68
     assert index.by_code["13-2011.00"].title == "Accountants and Auditors"
     assert all(one.domain and one.also and one.kinds[-1] == "records-digest" for one in index.office)
-    assert {one.domain for one in index.office} == {"finance", "legal", "clinical", "quality", "software", "design", "general"}
+    assert {one.domain for one in index.office} == {
+        "finance",
+        "legal",
+        "clinical",
+        "quality",
+        "software",
+        "design",
+        "general",
+    }
     assert not any(one.domain for one in index.by_code.values() if not one.field)
 
 
@@ -71,9 +79,21 @@ def table(folder: Path, name: str, rows: list[list[object]], form: str) -> None:
 @pytest.mark.parametrize("form", ["txt", "xlsx"])
 def test_onet_is_read_by_header_names_in_both_editions(tmp_path: Path, form: str) -> None:
     code = "O*NET-SOC Code"
-    table(tmp_path, "Occupation Data", [["Title", "Description", code], ["Accountants", 'Say "hi"', "13-2011.00"], ["New", "-", "99-0001.00"]], form)
-    table(tmp_path, "Job Zones", [[code, "Title", "Job Zone"], ["13-2011.00", "x", 4], ["99-0001.00", "x", "n/a"]], form)
-    table(tmp_path, "Task Statements", [["Task", code], ['Check the "books".', "13-2011.00"], ["Sum up.", "13-2011.00"]], form)
+    table(
+        tmp_path,
+        "Occupation Data",
+        [["Title", "Description", code], ["Accountants", 'Say "hi"', "13-2011.00"], ["New", "-", "99-0001.00"]],
+        form,
+    )
+    table(
+        tmp_path, "Job Zones", [[code, "Title", "Job Zone"], ["13-2011.00", "x", 4], ["99-0001.00", "x", "n/a"]], form
+    )
+    table(
+        tmp_path,
+        "Task Statements",
+        [["Task", code], ['Check the "books".', "13-2011.00"], ["Sum up.", "13-2011.00"]],
+        form,
+    )
     table(tmp_path, "Alternate Titles", [[code, "Alternate Title"], ["99-0001.00", "Novelty Clerk"]], form)
     index = import_onet(tmp_path)
     assert index.codes == {"13-2011.00", "99-0001.00"}
