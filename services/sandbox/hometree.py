@@ -254,10 +254,12 @@ class HomeTree:
 
     def _separate(self, folder: int, name: bytes) -> bool:
         """Give a name that shares its file with others a file of its own; remove it and say False if none fits."""
+        mode = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
         os.chmod(name, 0o600, dir_fd=folder)
         handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         with open(handle, "rb", buffering=0) as file:
             data = file.read(self._file_size) or b""
+            os.fchmod(handle, mode)  # the other names are still to be judged by it
         os.unlink(name, dir_fd=folder)
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
         with open(handle, "wb", buffering=0) as file:

@@ -64,7 +64,7 @@ def prepare(platform: str, installed: Path | None, tools: Toolchain | None, base
     try:
         bwrap = made.bwrap(installed)
         try_out(bwrap, base)
-        return Ready(made, bwrap, runtime.stage(tools, base), blobs)
+        return Ready(made, bwrap, runtime.stage(tools, base, made.path), blobs)
     except BaseException:
         made.close()
         raise

@@ -109,11 +109,12 @@ class Runtime:
             self._lock = -1
 
 
-def stage(toolchain: Toolchain, base: Path) -> Path:
+def stage(toolchain: Toolchain, base: Path, work: Path) -> Path:
     """Return a copy of the prefix at a path that names nobody, for the list of mounts inside shows it (RULE 31).
 
     The copy is made once and shared by every later process of this user; one that others could have written to, or that
-    lost files to a cleaner of temporary folders, is made anew.
+    lost files to a cleaner of temporary folders, is made anew. It is copied in `work`, a folder on the same file system
+    that goes if this process is killed, and moved when whole.
     """
     target = base / f"{_TOOLS}{os.geteuid()}-{toolchain.key}"
     handle = os.open(base / f".{target.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -124,7 +125,7 @@ def stage(toolchain: Toolchain, base: Path) -> Path:
         if not _sound(target, toolchain):
             if target.exists() and target.lstat().st_uid != os.geteuid():
                 raise SandboxUnavailable(f"{target} belongs to somebody else; remove it.")
-            unfinished = base / f"{_PREFIX}{secrets.token_hex(16)}"
+            unfinished = work / secrets.token_hex(8)
             shutil.copytree(toolchain.path, unfinished, symlinks=True)
             prefix.remove(target)
             unfinished.rename(target)
@@ -142,7 +143,7 @@ def reap(base: Path) -> int:
         try:
             handle = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
-            continue  # just being made, or a staged copy under way
+            continue  # just being made
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

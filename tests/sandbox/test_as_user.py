@@ -33,7 +33,7 @@ def place() -> Iterator[Path]:
 @pytest.mark.root
 @pytest.mark.slow
 def test_the_conformance_suite_holds_for_an_ordinary_user(place: Path) -> None:
-    """A copy of the code and of what it imports, run by the toolchain's own interpreter under an unprivileged uid."""
+    """A copy of the code and of what it imports, run by the toolchain's own interpreter under a plain uid."""
     for folder in ("simulator", "services/sandbox", "tests/sandbox"):
         shutil.copytree(_CHECKOUT / folder, place / "code" / folder, ignore=shutil.ignore_patterns("__pycache__"))
     (place / "code/services/__init__.py").touch()
@@ -41,21 +41,21 @@ def test_the_conformance_suite_holds_for_an_ordinary_user(place: Path) -> None:
     for name in _NEEDED:
         spec = importlib.util.find_spec(name)
         assert spec is not None and spec.origin is not None
-        source = Path(spec.origin)
-        if source.name != "__init__.py":
-            shutil.copy(source, place / "site")
+        if Path(spec.origin).name != "__init__.py":
+            shutil.copy(spec.origin, place / "site")
             continue
-        source = source.parent
+        source = Path(spec.origin).parent
         shutil.copytree(source, place / "site" / name, ignore=shutil.ignore_patterns("__pycache__"))
         if (libraries := source.with_name(f"{name}.libs")).is_dir():
             shutil.copytree(libraries, place / "site" / libraries.name)
-    tools = runtime.stage(find(), runtime.default_base())
+    tools = runtime.stage(find(), runtime.default_base(), place)
     (place / "run").mkdir()
     (place / "code/pytest.ini").write_text("[pytest]\nmarkers =\n    sandbox\n    root\n    slow\n")
-    for folder in (place / "run", place):
-        os.chown(folder, _USER, _USER)
+    for owned in (place / "run", place):
+        os.chown(owned, _USER, _USER)
     environment = {
-        "PATH": "/usr/bin:/bin", "HOME": str(place), "LD_LIBRARY_PATH": str(tools / "lib"), "LANG": "C.UTF-8",
+        "PATH": "/usr/bin:/bin", "HOME": str(place / "the-user-s-own"), "LD_LIBRARY_PATH": str(tools / "lib"),
+        "LANG": "C.UTF-8",
         "PYTHONPATH": f"{place}/code:{place}/site", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(place / "run"),
         "OFFICETOWN_TEST_TOOLCHAIN": str(tools), "OFFICETOWN_TEST_RUNTIME": str(place / "run"),
     }  # fmt: skip
