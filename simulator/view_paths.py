@@ -68,8 +68,8 @@ def _from_home(owner: str, path: str) -> str:
 
 def settle(office: Office, viewer: str, files: Iterable[File]) -> dict[str, str]:
     """Return file id -> absolute display path, all different and none below another."""
-    wanted = {file.id: display_path(office, viewer, file) for file in files}
     by_id = {file.id: file for file in files}
+    wanted = {file.id: display_path(office, viewer, file) for file in by_id.values()}
     clashing = _clashing(wanted)
     if not clashing:
         return wanted

@@ -161,6 +161,8 @@ def test_who_is_known_to_whom() -> None:
     assert who(world, "know", "client:oakridge") == ["nora", "omar"]
     assert who(world, "know", f"matter:{RIVERBEND}") == ["daniel", "elena", "maya", "milo", "quinn"]
     assert who(world, "know", f"matter:{TOOLING}") == ["daniel", "dev", "elena", "nora", "quinn"]
+    for unknown in ("matter:nowhere", "client:nowhere", "person:nowhere", "planet:mars"):
+        assert who(world, "know", unknown) == []
     office = world.office
     assert can(HELPER, "know", "person:maya", office).allowed
     assert can(HELPER, "know", f"matter:{RIVERBEND}", office).allowed

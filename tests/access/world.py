@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from simulator.canonical import sha256
 from simulator.events import (
@@ -76,32 +77,44 @@ def blob(text: str) -> Blob:
 
 
 class World:
-    """An office and the means to make things happen in it. `now` moves on by a minute with each event."""
+    """An office and the means to make things happen in it. Each event comes `step` seconds after the one before.
+
+    Ids count each actor's own acts and nobody else's (RULE 8).
+    """
 
     def __init__(self, office: Office | None = None) -> None:
         self.office = office if office is not None else Office()
-        self._ids = 0
+        self.now = MONDAY
+        self.step = 60
+        self.hidden = False
+        self._ids: dict[str, int] = {}
 
     def twin(self) -> World:
         """A second world with the same past."""
         other = World(self.office)
-        other._ids = self._ids
+        other.now, other.step, other._ids = self.now, self.step, dict(self._ids)
         return other
 
-    def do(self, payload: Payload, actor: str = "engine", *, after: int = 60) -> Office:
-        """Let `payload` happen, `after` seconds after the last event."""
-        at = max(self.office.now, MONDAY) + after
-        event = Event(self.office.revision + 1, at, actor, "genesis", payload)  # type: ignore[arg-type]
+    @contextmanager
+    def out_of_sight(self) -> Iterator[None]:
+        """What happens inside takes place between two events of the common story, whose times and ids stay."""
+        now, step = self.now, self.step
+        self.step, self.hidden = 1, True
+        yield
+        assert self.now < now + step, "more happened out of sight than fits between two events"
+        self.now, self.step, self.hidden = now + step, step, False
+
+    def do(self, payload: Payload, actor: str = "engine") -> Office:
+        """Let `payload` happen."""
+        event = Event(self.office.revision + 1, self.now, actor, "genesis", payload)  # type: ignore[arg-type]
         self.office = apply(self.office, event)
+        self.now += self.step
         return self.office
 
     def id(self, actor: str) -> str:
-        self._ids += 1
-        return f"{actor}.{self._ids}.1"
-
-    @property
-    def now(self) -> int:
-        return self.office.now
+        key = f"{actor}.hidden" if self.hidden else actor
+        self._ids[key] = self._ids.get(key, 0) + 1
+        return f"{key}.{self._ids[key]}.1"
 
     # -- files --------------------------------------------------------------------------------------------------------
 
@@ -265,7 +278,7 @@ def contact(who: str, client: str) -> PersonAdded:
 def juniper() -> World:
     """The firm: Elena, Daniel and Quinn on Riverbend; Nora on Oakridge; Dev on internal tooling; two clients."""
     world = World()
-    world.do(OfficeOpened("Juniper", "juniper", 7, "1", CalendarRules()), after=0)
+    world.do(OfficeOpened("Juniper", "juniper", 7, "1", CalendarRules()))
     for department in ("services", "assurance", "risk", "operations"):
         world.do(DepartmentAdded(Department(department, department.capitalize())))
     every = "delegate request accept quality_signoff client_release classify lead"
