@@ -15,6 +15,7 @@ from datetime import date, datetime
 import msgspec
 
 from simulator.businesstime import BusinessCalendar
+from simulator.canonical import clean_name
 from simulator.errors import UsageError
 from simulator.package import (
     MATERIALS,
@@ -44,6 +45,7 @@ NEEDED = {
 DOMAINS = ("finance", "legal", "clinical", "quality", "software", "design", "general")
 RESERVED = frozenset({"engine", "assistant", "genesis", "everyone", "company"})
 PEOPLE = (3, 1000)
+YEARS = (1990, 2100)
 _SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _CODE = re.compile(r"\d\d-\d{4}\.\d\d")
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -164,17 +166,18 @@ def _repeated(file: str, places: Iterable[tuple[Place, str]], what: str) -> Iter
 
 def _organization(package: Package) -> Iterator[Finding]:
     organization = package.organization
-    if not organization.name.strip():
-        yield Finding(ORGANIZATION, ("name",), "The organization's name is empty.")
     if organization.domain not in DOMAINS:
         yield Finding(ORGANIZATION, ("domain",), f"The domain `{organization.domain}` is none of {', '.join(DOMAINS)}.")
-    if organization.compaction_chars < 10_000 or organization.turn_limit < 4:
-        yield Finding(ORGANIZATION, ("turn_limit",), "At least 4 turns and 10000 characters are needed for any work.")
+    for key, low, high in (("compaction_chars", 10_000, 10_000_000), ("turn_limit", 4, 1000)):
+        if not low <= getattr(organization, key) <= high:
+            yield Finding(ORGANIZATION, (key,), f"`{key}` is {getattr(organization, key)}; it may be {low} to {high}.")
+    if not YEARS[0] <= organization.start.year <= YEARS[1]:
+        yield Finding(ORGANIZATION, ("start",), f"The start lies outside the years {YEARS[0]} to {YEARS[1]}.")
     for group in (organization.pace, organization.memory):
         name = "pace" if group is organization.pace else "memory"
         for field, value in msgspec.structs.asdict(group).items():
-            if value < 1:
-                yield Finding(ORGANIZATION, (name, field), f"`{field}` is {value}; it must be at least 1.")
+            if not 1 <= value <= 10_000:
+                yield Finding(ORGANIZATION, (name, field), f"`{field}` is {value}; it may be 1 to 10000.")
     if not re.fullmatch(r"[A-Z]{3}", organization.currency):
         yield Finding(ORGANIZATION, ("currency",), f"`{organization.currency}` is no currency code such as GBP.")
 
@@ -213,10 +216,29 @@ def _departments(package: Package) -> Iterator[Finding]:
     )
     for i, department in enumerate(departments):
         yield from _slug(ORGANIZATION, ("departments", i, "id"), department.id)
-        if not department.name.strip():
-            yield Finding(ORGANIZATION, ("departments", i, "name"), "The department's name is empty.")
         if department.id not in staffed:
             yield Finding(ORGANIZATION, ("departments", i), f"Nobody works in the department `{department.id}`.")
+
+
+def _names(package: Package) -> Iterator[Finding]:
+    """Names are one line of clean text in NFC, as everything that comes into the office is (RULE 20)."""
+    organization = package.organization
+    found: list[tuple[str, Place, str]] = [(ORGANIZATION, ("name",), organization.name)]
+    for key in ("departments", "clients", "matters"):
+        found += [(ORGANIZATION, (key, i, "name"), one.name) for i, one in enumerate(getattr(organization, key))]
+    for i, client in enumerate(organization.clients):
+        place: Place = ("clients", i, "contacts")
+        found += [(ORGANIZATION, (*place, k, "name"), contact.name) for k, contact in enumerate(client.contacts)]
+    for card in package.people:
+        found += [(card_file(card.id), ("name",), card.name), (card_file(card.id), ("title",), card.title)]
+    found += [(RHYTHMS, ("entries", i, "title"), entry.title) for i, entry in enumerate(package.rhythms)]
+    for file, where, name in found:
+        if not name.strip():
+            yield Finding(file, where, "The name is empty.")
+        elif clean_name(name) != name or len(name) > 120:
+            yield Finding(
+                file, where, f"The name {name[:120]!r} is not one line of clean text (NFC, 120 characters at most)."
+            )
 
 
 # -- people -----------------------------------------------------------------------------------------------------------
@@ -237,8 +259,6 @@ def _people(package: Package) -> Iterator[Finding]:
     for card in package.people:
         file = card_file(card.id)
         yield from _slug(file, ("id",), card.id)
-        if not card.name.strip() or not card.title.strip():
-            yield Finding(file, (), "Name and title may not be empty.")
         if names[card.name] > 1:
             yield Finding(file, ("name",), f"The name `{card.name}` is borne by more than one person.")
         if card.department not in departments:
@@ -331,8 +351,6 @@ def _clients(package: Package) -> Iterator[Finding]:
         yield from _slug(ORGANIZATION, (*place, "id"), contact.id)
         if contact.id in staff:
             yield Finding(ORGANIZATION, (*place, "id"), f"The contact id `{contact.id}` is that of a member of staff.")
-        if not contact.name.strip():
-            yield Finding(ORGANIZATION, (*place, "name"), "The contact's name is empty.")
         if contact.email and not _MAIL.fullmatch(contact.email):
             yield Finding(ORGANIZATION, (*place, "email"), f"The address `{contact.email}` is malformed.")
 
@@ -392,6 +410,8 @@ def _times(package: Package, entry: RhythmCard, place: Place) -> Iterator[Findin
     else:
         if first.date() < package.organization.start:
             yield Finding(RHYTHMS, (*place, "first"), f"`{entry.first}` is before the office opens.")
+        elif first.year > YEARS[1]:
+            yield Finding(RHYTHMS, (*place, "first"), f"`{entry.first}` lies beyond the year {YEARS[1]}.")
     if not 1 <= entry.minutes <= 600:
         yield Finding(RHYTHMS, (*place, "minutes"), f"{entry.minutes} minutes is no length of an entry (1 to 600).")
     if entry.rule:
@@ -518,6 +538,7 @@ def _records(package: Package) -> Iterator[Finding]:
 
 RULES: dict[str, Rule] = {
     "organization": _organization,
+    "names": _names,
     "calendar": _calendar,
     "departments": _departments,
     "people": _people,

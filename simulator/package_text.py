@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -320,24 +321,27 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
+@lru_cache(maxsize=64)
+def _fields(type_: type[msgspec.Struct]) -> tuple[tuple[str, bool, Any], ...]:
+    """(name, required, default) of a struct's fields: asking for them is slow."""
+    return tuple((field.name, field.required, field.default) for field in msgspec.structs.fields(type_))
+
+
 def _short(struct: msgspec.Struct) -> dict[str, Any]:
     """Return a struct's fields that differ from their defaults, in declared order."""
     found = {}
-    for field in msgspec.structs.fields(struct):
-        value = getattr(struct, field.name)
-        if field.required or value != field.default:
-            found[field.name] = msgspec.to_builtins(value)
+    for name, required, default in _fields(type(struct)):
+        value = getattr(struct, name)
+        if required or value != default:
+            found[name] = msgspec.to_builtins(value)
     return found
 
 
-def render(
-    organization: Organization,
-    people: tuple[RoleCard, ...],
-    rhythms: tuple[RhythmCard, ...],
-    demands: tuple[DemandCard, ...],
-    materials: tuple[Material, ...],
-) -> dict[str, bytes]:
-    """Return the settings files of a package: what `parse` reads back to the same values."""
+# Generation renders a package once a stage, most of it as before: what has not changed is not written out again.
+
+
+@lru_cache(maxsize=8)
+def _organization_text(organization: Organization) -> bytes:
     rules = organization.calendar
     calendar = {
         "zone": rules.zone,
@@ -355,9 +359,35 @@ def render(
     for key in ("pace", "memory"):
         if key in settings:
             settings[key] = _short(getattr(organization, key))
-    files = {ORGANIZATION: dump({**settings, "calendar": calendar, **lists})}
-    for person in people:
-        files[f"people/{person.id}.yaml"] = dump(_short(person))
-    files[RHYTHMS] = dump({"entries": [_short(e) for e in rhythms], "demands": [_short(d) for d in demands]})
-    files[MATERIALS] = dump({"files": [_short(m) for m in materials]})
-    return files
+    return dump({**settings, "calendar": calendar, **lists})
+
+
+@lru_cache(maxsize=1024)
+def _card_text(card: RoleCard) -> bytes:
+    return dump(_short(card))
+
+
+@lru_cache(maxsize=8)
+def _rhythms_text(rhythms: tuple[RhythmCard, ...], demands: tuple[DemandCard, ...]) -> bytes:
+    return dump({"entries": [_short(e) for e in rhythms], "demands": [_short(d) for d in demands]})
+
+
+@lru_cache(maxsize=8)
+def _materials_text(materials: tuple[Material, ...]) -> bytes:
+    return dump({"files": [_short(m) for m in materials]})
+
+
+def render(
+    organization: Organization,
+    people: tuple[RoleCard, ...],
+    rhythms: tuple[RhythmCard, ...],
+    demands: tuple[DemandCard, ...],
+    materials: tuple[Material, ...],
+) -> dict[str, bytes]:
+    """Return the settings files of a package: what `parse` reads back to the same values."""
+    return {
+        ORGANIZATION: _organization_text(organization),
+        **{f"people/{card.id}.yaml": _card_text(card) for card in people},
+        RHYTHMS: _rhythms_text(rhythms, demands),
+        MATERIALS: _materials_text(materials),
+    }

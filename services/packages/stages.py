@@ -126,10 +126,10 @@ ANSWERS: dict[str, type[_Answer]] = {
 }
 
 RULES: dict[str, tuple[str, ...] | None] = {
-    "structure": ("organization", "calendar", "departments", "people", "lines"),
-    "people": ("departments", "people", "skills", "lines", "authority"),
-    "clients": ("clients", "matters"),
-    "rhythms": ("entries", "demands"),
+    "structure": ("organization", "names", "calendar", "departments", "people", "lines"),
+    "people": ("names", "departments", "people", "skills", "lines", "authority"),
+    "clients": ("names", "clients", "matters"),
+    "rhythms": ("names", "entries", "demands"),
     "materials": None,
 }
 """The checks that a stage's answer must pass, together with all answers before it; None: every one."""
