@@ -236,7 +236,7 @@ class Conformance:
         assert many.ended == "limit" and many.note.startswith("files: ")
         entries, refusals = box.export_home()
         assert SMALL.home_files - 10 < len(entries) <= SMALL.home_files
-        assert len(refusals) <= 102 and "more than 2000 files" in refusals[0] and " more: " in refusals[-1]
+        assert len(refusals) <= 101 and "more than 2000 files" in refusals[0]
         assert box.run("ls d | wc -l").exit_code == 0
         assert box.run("rm -rf d").exit_code == 0
         self._survives(box)

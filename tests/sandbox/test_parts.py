@@ -132,6 +132,15 @@ def test_an_overfull_home_keeps_what_was_there_before(tmp_path: Path) -> None:
     assert len(refused) == 5 and b"more than 5 files" in refused[0][1]
 
 
+def test_a_flood_of_refusals_is_counted(tmp_path: Path) -> None:
+    tree, home = _home(tmp_path)
+    for number in range(130):
+        (home / f"l{number:03d}").symlink_to("x")
+    refused, _ = tree.settle()
+    assert len(refused) == 101 and refused[-1] == (b"30 more", b"for such reasons")
+    assert not list(home.iterdir())
+
+
 def test_a_home_of_too_many_bytes_loses_the_new_ones(tmp_path: Path) -> None:
     tree, home = _home(tmp_path)
     (home / "zz").write_bytes(bytes(400))
