@@ -172,16 +172,18 @@ class Profession(ABC):
 def read_csv(text: str, columns: Sequence[str], file: str) -> list[dict[str, str]]:
     """Return the records of a CSV text. Raises `UsageError` for a missing column or a ragged line."""
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
-    header = next(reader, [])
+    try:
+        header = next(reader, [])
+        lines = [(reader.line_num, cells) for cells in reader if cells]
+    except csv.Error as problem:
+        raise UsageError(f"{file} line {reader.line_num + 1}: no CSV reader takes this line") from problem
     missing = [column for column in columns if column not in header]
     if missing:
         raise UsageError(f"{file} line 1: the column {missing[0]!r} is missing; the header must be {','.join(columns)}")
     records = []
-    for cells in reader:
-        if not cells:
-            continue
+    for line, cells in lines:
         if len(cells) != len(header):
-            raise UsageError(f"{file} line {reader.line_num}: {len(cells)} cells where the header has {len(header)}")
+            raise UsageError(f"{file} line {line}: {len(cells)} cells where the header has {len(header)}")
         records.append({key: cell.strip() for key, cell in zip(header, cells, strict=True)})
     return records
 

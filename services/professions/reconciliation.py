@@ -32,7 +32,7 @@ from services.professions.views import PriorView
 
 WORKBOOK = "Reconciliation.xlsx"
 LIST = "Open items.md"
-ONLY_COLUMNS = ("date", "ref", "description", "amount")
+ONLY_COLUMNS = ("date", "ref", "amount")
 
 
 class Line(msgspec.Struct, frozen=True):

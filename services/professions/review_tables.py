@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -15,7 +13,7 @@ from services.professions.base import CSV, Deliverable, Table
 from services.professions.faults import Case, Fault, listed
 from services.professions.formulas import Calculator, ranges
 from services.professions.rendered import grid, sheets_of
-from services.professions.views import header_of
+from services.professions.views import csv_rows, header_of
 
 _EVIDENCE = ("source", "reason")
 _MOST_CELLS = 8
@@ -54,7 +52,7 @@ def faults(case: Case, deliverable: Deliverable, text: str) -> list[Fault]:
     file, found = deliverable.name, list[Fault]()
     tables = [table for table in case.outcome.tables if table.file == file]
     if deliverable.media_type == CSV:
-        grids = [Grid("", list(csv.reader(io.StringIO(text.removeprefix("\ufeff")))))]
+        grids = [Grid("", csv_rows(text))]
     else:
         sheets = sheets_of(text)
         calculator = Calculator(sheets)

@@ -76,8 +76,19 @@ def as_records(rows: Sequence[Sequence[str]], closing: bool = False) -> list[dic
 
 def view_from_csv(text: str) -> View:
     """Return a view of a CSV deliverable; a `figure,value` table also answers `figure`."""
-    rows = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"))))
+    rows = csv_rows(text)
     return View(_figures(rows, "figure"), {"": rows}, single=True)
+
+
+def csv_rows(text: str) -> list[list[str]]:
+    """Return the rows of a CSV text that somebody wrote; what no CSV reader takes ends it."""
+    rows = []
+    try:
+        for row in csv.reader(io.StringIO(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))):
+            rows.append(row)
+    except csv.Error:
+        return rows
+    return rows
 
 
 def view_from_workbook(sheets: Mapping[str, Iterable[Sequence[object]]]) -> View:

@@ -332,6 +332,7 @@ def test_ties_go_by_name() -> None:
         ("bank-reconciliation", {"bank": BANK}, r"the input 'ledger' \(ledger.csv\) is missing"),
         ("bank-reconciliation", {"bank": "date,ref,amount\n", "ledger": LEDGER}, "bank.csv line 1: .*'description'"),
         ("bank-reconciliation", {"bank": BANK + "2026-01-01,A,x\n", "ledger": LEDGER}, "bank.csv line 2: 3 cells"),
+        ("bank-reconciliation", {"bank": BANK + "x" * 140_000, "ledger": LEDGER}, "bank.csv line 2: no CSV reader"),
         ("bank-reconciliation", {"bank": BANK + "2026-01-01,A,x,ten\n", "ledger": LEDGER}, "bank.csv: column 'amount'"),
         (
             "trial-monitoring",

@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.documents.cells import Cell, Sheet
@@ -193,6 +193,7 @@ def test_a_huge_range_is_no_burden() -> None:
 # -- review -----------------------------------------------------------------------------------------------------------
 
 
+@example("\r0", "management-pack")
 @given(st.text(max_size=300), st.sampled_from(list(PROFESSIONS)))
 def test_no_text_breaks_the_reviewer(text: str, kind: str) -> None:
     """Deliverables are what an agent wrote: whatever they hold, the review ends in words."""
