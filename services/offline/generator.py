@@ -22,7 +22,7 @@ from services.packages.stages import Clients, People, PersonDraft, Seat, Structu
 from simulator.canonical import canonical, sha256
 from simulator.conversation import ModelRequest, ModelResponse, Usage
 from simulator.package import ClientCard, Contact, DepartmentCard, MatterCard
-from simulator.package_checks import bad_path
+from simulator.package_findings import bad_path
 from simulator.randomness import Stream
 
 NAME = "offline"

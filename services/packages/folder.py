@@ -18,7 +18,8 @@ from services.packages.occupations import OccupationIndex
 from simulator.canonical import sha256
 from simulator.errors import PackageError, StorageError, UsageError
 from simulator.package import FORMAT, MANIFEST, ORGANIZATION, Fault, Package
-from simulator.package_checks import FILE_BYTES, PACKAGE_BYTES, PACKAGE_FILES, check_files
+from simulator.package_checks import check_files
+from simulator.package_findings import FILE_BYTES, PACKAGE_BYTES, PACKAGE_FILES
 
 IGNORED_FOLDERS = frozenset({"__pycache__"})
 IGNORED_FILES = frozenset({".DS_Store"})

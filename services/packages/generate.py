@@ -25,7 +25,8 @@ from simulator.conversation import Message, ModelRequest, ModelResponse
 from simulator.errors import PackageError, UsageError, WorkFailed
 from simulator.events import CalendarRules
 from simulator.package import PROVENANCE, Material, Organization, Package, RoleCard
-from simulator.package_checks import check, check_paths
+from simulator.package_checks import check
+from simulator.package_findings import check_paths
 from simulator.package_text import parse, plain, render
 from simulator.ports import Model
 

@@ -6,7 +6,8 @@ import pytest
 
 from services.packages.occupations import OccupationIndex
 from simulator.package import Fault
-from simulator.package_checks import bad_path, check_files
+from simulator.package_checks import check_files
+from simulator.package_findings import bad_path
 from tests.packages.samples import sample, spoiled
 
 ORG, RHY, MAT = "organization.yaml", "rhythms.yaml", "materials/materials.yaml"
