@@ -11,10 +11,14 @@ branch_labels = None
 depends_on = None
 
 
+# Order is by code point, whatever the locale of the cluster.
+_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
 def _of_office(name: str, *columns: sa.Column[object] | sa.Index, key: tuple[str, ...], **options: bool) -> None:
     op.create_table(
         name,
-        sa.Column("office", sa.Text, nullable=False),
+        sa.Column("office", _TEXT, nullable=False),
         *columns,
         sa.PrimaryKeyConstraint("office", *key, name=f"pk_{name}"),
         sa.ForeignKeyConstraint(["office"], ["offices.id"], name=f"fk_{name}_office", ondelete="CASCADE"),
@@ -27,9 +31,7 @@ def _bytes(name: str, nullable: bool = False, comment: str | None = None) -> sa.
 
 
 def _text(name: str, comment: str | None = None, default: str | None = None) -> sa.Column[object]:
-    return sa.Column(
-        name, sa.Text, nullable=False, comment=comment, server_default=sa.text(default) if default else None
-    )
+    return sa.Column(name, _TEXT, nullable=False, comment=comment, server_default=sa.text(default) if default else None)
 
 
 def _number(name: str, comment: str | None = None, default: str | None = None) -> sa.Column[object]:
@@ -46,7 +48,7 @@ def upgrade() -> None:
         _text("package_sha256"),
         _text("engine_version"),
         _number("seed"),
-        sa.Column("parent", sa.Text, comment="of a fork; the parent itself may be gone"),
+        sa.Column("parent", _TEXT, comment="of a fork; the parent itself may be gone"),
         sa.Column("parent_revision", sa.BigInteger),
         _number("epoch", default="0"),
         _number("head", default="0"),

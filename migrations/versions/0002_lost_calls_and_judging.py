@@ -11,13 +11,16 @@ branch_labels = None
 depends_on = None
 
 
+_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
 def upgrade() -> None:
     """Add what a crash costs, the outbox's index, and the three document tables."""
     op.add_column(
         "model_calls",
         sa.Column(
             "attempt",
-            sa.Text,
+            _TEXT,
             nullable=False,
             server_default=sa.text("''"),
             comment="epoch and counter of the last begin",
@@ -33,7 +36,7 @@ def upgrade() -> None:
     for name in ("evaluations", "trials", "reviews"):
         op.create_table(
             name,
-            sa.Column("id", sa.Text, nullable=False),
+            sa.Column("id", _TEXT, nullable=False),
             sa.Column("created", sa.BigInteger, nullable=False, comment="seconds since the epoch"),
             sa.Column("body", sa.LargeBinary, nullable=False),
             sa.PrimaryKeyConstraint("id", name=f"pk_{name}"),

@@ -128,15 +128,18 @@ class FileBlobs:
         """
         keep = referenced if isinstance(referenced, set | frozenset) else frozenset(referenced)
         count = size = 0
-        candidates = [self._path(name) for name in self.hashes() if name not in keep]
-        for path in [*candidates, *(self._root / "tmp").glob("*")]:
-            status = path.stat()
-            if status.st_mtime < older_than:
-                fault_point("blobs.gc")
-                with self._lock:
-                    self._durable.discard(path.parent.name + path.name)
-                self._files.unlink(path)
-                count, size = count + 1, size + status.st_size
+        try:
+            candidates = [self._path(name) for name in self.hashes() if name not in keep]
+            for path in [*candidates, *(self._root / "tmp").glob("*")]:
+                status = path.stat()
+                if status.st_mtime < older_than:
+                    fault_point("blobs.gc")
+                    with self._lock:
+                        self._durable.discard(path.parent.name + path.name)
+                    self._files.unlink(path)
+                    count, size = count + 1, size + status.st_size
+        except OSError as error:
+            raise StorageError(f"{self._root}: could not be cleaned up ({_plain(error)}). Check the disk.") from error
         return count, size
 
     def _path(self, sha256: str) -> Path:

@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
+from services.storage.faults import LostAnswer, committed
 from simulator.errors import StorageError, UsageError
 
 MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
@@ -62,8 +63,10 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Lend a connection inside a write transaction that commits when the block ends well."""
-        with self.errors("could not be written"), self._ready()[0].begin() as connection:
-            yield connection
+        with self.errors("could not be written"), self._ready()[0].connect() as connection:
+            with connection.begin():
+                yield connection
+            committed()
 
     def writer(self) -> Connection:
         """Return a write connection of one's own; its owner begins, commits and closes. Raises DBAPIError."""
@@ -85,7 +88,7 @@ class Database:
         """Turn errors of the driver and the disk into StorageError with plain words."""
         try:
             yield
-        except (DBAPIError, OSError) as error:
+        except (DBAPIError, OSError, LostAnswer) as error:
             raise self.error(what, error) from error
 
     def error(self, what: str, error: BaseException) -> StorageError:

@@ -37,12 +37,10 @@ class LostAnswer(Exception):
 class _Armed:
     """What is armed at present; one for the process, empty outside tests."""
 
-    __slots__ = ("fault", "hits", "lose_answer", "name", "skip")
+    __slots__ = ("faults", "hits", "lose_answer")
 
     def __init__(self) -> None:
-        self.name = ""
-        self.fault = Fault.RAISE
-        self.skip = 0
+        self.faults: dict[str, tuple[Fault, int]] = {}
         self.lose_answer = False
         self.hits: Counter[str] | None = None
 
@@ -54,13 +52,13 @@ def fault_point(name: str) -> None:
     """Fail here in the armed way, if `name` is armed; otherwise do nothing."""
     if _STATE.hits is not None:
         _STATE.hits[name] += 1
-    if _STATE.name != name:
+    if not _STATE.faults or name not in _STATE.faults:
         return
-    if _STATE.skip:
-        _STATE.skip -= 1
-        return
-    _STATE.name = ""
-    _fail(name, _STATE.fault)
+    fault, skip = _STATE.faults.pop(name)
+    if skip:
+        _STATE.faults[name] = (fault, skip - 1)
+    else:
+        _fail(name, fault)
 
 
 def _fail(name: str, fault: Fault) -> None:
@@ -87,11 +85,12 @@ def committed() -> None:
 @contextmanager
 def armed(name: str, fault: Fault, skip: int = 0) -> Iterator[None]:
     """Arm one point for the length of a block: it fails once, after having been passed `skip` times."""
-    _STATE.name, _STATE.fault, _STATE.skip, _STATE.lose_answer = name, fault, skip, False
+    _STATE.faults[name] = (fault, skip)
     try:
         yield
     finally:
-        _STATE.name, _STATE.lose_answer = "", False
+        _STATE.faults.pop(name, None)
+        _STATE.lose_answer = False
 
 
 @contextmanager

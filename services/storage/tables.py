@@ -6,7 +6,11 @@ Everything whose truth matters is bytes: a database's JSON type reorders keys, c
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, MetaData, Table, Text, text
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, LargeBinary, MetaData, Table, text
+from sqlalchemy import Text as PlainText
+
+# Order is by code point everywhere (RULE 37); PostgreSQL would follow the locale of whoever made the cluster.
+Text = PlainText().with_variant(PlainText(collation="C"), "postgresql")
 
 metadata = MetaData(
     naming_convention={

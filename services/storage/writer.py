@@ -199,7 +199,8 @@ class StoredJournal(JournalReader):
             if self._doubt is None:
                 # Nothing was committed, but the session that holds the lease may have broken with this one.
                 self._doubt = 0
-            fault_point("journal.after_failure")
+            with self._database.errors("could not be written"):
+                fault_point("journal.after_failure")
             self._settle()
             if n and self._head == before + n:
                 return
@@ -246,7 +247,8 @@ class StoredJournal(JournalReader):
             raise (StorageError if self._ended.endswith("again.") else Fenced)(self._ended)
         if self._doubt is None:
             return
-        fault_point("journal.settle")
+        with self._database.errors("could not be read"):
+            fault_point("journal.settle")
         self._drop_connection()
         if not self._lease.renew():
             self._fence()

@@ -138,6 +138,15 @@ def test_the_last_conversation_of_an_activation_is_found_by_its_session(record: 
     assert journal.conversation("elena.2", "main") is None
 
 
+def test_calls_are_ordered_by_code_point_whatever_the_locale(record: Record) -> None:
+    """RULE 37."""
+    names = ["a.1", "B.1", "a.10", "a.2", "A-b.1", "\N{LATIN SMALL LETTER E WITH ACUTE}.1", "z.1", "_.1"]
+    journal = record.open()
+    journal.record([(request(name), answer()) for name in names])
+    assert [r.call[0] for r, _ in journal.requests()] == sorted(names)
+    assert [line.activation for line in journal.ledger()] == sorted(names)
+
+
 def test_recording_an_answer_twice_changes_nothing(record: Record) -> None:
     journal = record.open()
     journal.record([(request(), answer())], [tool()])

@@ -27,7 +27,7 @@ def _shape(connection: Connection) -> dict[str, object]:
     return {
         name: (
             sorted(
-                (c["name"], str(c["type"]), c["nullable"], str(c.get("default"))) for c in inspector.get_columns(name)
+                (c["name"], repr(c["type"]), c["nullable"], str(c.get("default"))) for c in inspector.get_columns(name)
             ),
             inspector.get_pk_constraint(name)["constrained_columns"],
             [(k["constrained_columns"], k["referred_table"], k["options"]) for k in inspector.get_foreign_keys(name)],
