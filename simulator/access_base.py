@@ -65,8 +65,13 @@ def allow(reason: str) -> Decision:
     return Decision(True, reason)
 
 
-def deny(reason: str = NOT_YOURS) -> Decision:
-    return Decision(False, reason)
+_DENIED = Decision(False, NOT_YOURS)
+_RANKS: dict[str, int] = {level: place for place, level in enumerate(LEVELS)}
+
+
+def deny(reason: str = "") -> Decision:
+    """Refuse; without a reason, in the words that tell nothing."""
+    return Decision(False, reason) if reason else _DENIED
 
 
 def as_subject(subject: Subject | str) -> Subject:
@@ -150,8 +155,8 @@ def recipients(office: Office, audience: str) -> tuple[Person, ...]:
 
 
 def rank(level: str) -> int:
-    """Order of the levels: public is 0. ValueError for a level there is not."""
-    return LEVELS.index(level)
+    """Order of the levels: public is 0. KeyError for a level there is not."""
+    return _RANKS[level]
 
 
 def inherited(office: Office, sources: Iterable[FileRef]) -> tuple[Level, tuple[str, ...]]:

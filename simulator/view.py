@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -43,6 +44,7 @@ from simulator.view_search import find
 from simulator.view_types import Colleague, Hit, SeenFile
 from simulator.visible import Memo, Seen, Sight, Visible, visible, visible_reference
 
+T = TypeVar("T")
 BUSY_KINDS = ("meeting", "focus")
 """Calendar entries that make a person busy; a rhythm or a deadline only reminds."""
 
@@ -94,20 +96,28 @@ class View:
         def compute() -> dict[str, str]:
             return settle(office, self.subject.person, (s.file for s in seen.values()))
 
-        if self._memo is None:
-            return compute()
-        rests_on = (seen, office.people, office.matters, office.departments)
-        found: dict[str, str] = self._memo.get("paths", self.subject, rests_on, compute)
-        return found
+        return self._kept("paths", (seen, office.people, office.matters, office.departments), compute)
 
     @cached_property
     def _by_path(self) -> dict[str, str]:
-        return {path: file_id for file_id, path in self._paths.items()}
+        paths = self._paths
+        return self._kept("by path", (paths,), lambda: {path: file_id for file_id, path in paths.items()})
+
+    def _kept(self, kind: str, rests_on: tuple[Any, ...], compute: Callable[[], T]) -> T:
+        """What `compute` gives, remembered as long as it rests on the same objects; never for the reference."""
+        if self._memo is None:
+            return compute()
+        found: T = self._memo.get(kind, self.subject, rests_on, compute)
+        return found
 
     def files(self) -> tuple[SeenFile, ...]:
         """The latest readable version of every file of which one is readable, by display path."""
-        seen = self._visible
-        return tuple(self._seen_file(seen[i], seen[i].sights[-1]) for _, i in sorted(self._by_path.items()))
+        seen, by_path = self._visible, self._by_path
+
+        def compute() -> tuple[SeenFile, ...]:
+            return tuple(self._seen_file(seen[i], seen[i].sights[-1]) for _, i in sorted(by_path.items()))
+
+        return self._kept("shelf", (seen, by_path), compute)
 
     def versions(self, file_id: str) -> tuple[SeenFile, ...]:
         """Every readable version of one file, in order."""
@@ -181,11 +191,7 @@ class View:
                 )
             )
 
-        if self._memo is None:
-            return compute()
-        rests_on = (office.rooms, office.people, office.matters, office.switches)
-        found: tuple[Room, ...] = self._memo.get("rooms", self.subject, rests_on, compute)
-        return found
+        return self._kept("rooms", (office.rooms, office.people, office.matters, office.switches), compute)
 
     def messages(self, room: str, limit: int = 0) -> tuple[ChatMessage, ...]:
         """Messages of one room, the last `limit` of them (0: all). What they cite is named only where readable."""

@@ -2,7 +2,7 @@
 
 What was found is kept for the subject and used again as long as all it rests on is the same object. An office is a
 value, so an unchanged map or file *is* the same object; an epoch alone would not do, since two forks of one office can
-reach the same epoch by different ways. When only some files or grants are new, only those are judged again.
+reach the same epoch by different ways. When only some files are new, only those are judged again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from simulator.access_base import active_person, audiences_of
 from simulator.office import Office
 from simulator.records import File, FileRef
 
-KEPT = 2048
-"""Subjects remembered at most: principals, clients and assistants of a large office."""
+KEPT = 1536
+"""Results remembered at most, about six a subject: enough for everyone in an office of two hundred."""
 
 
 class Sight(msgspec.Struct, frozen=True, gc=False):
@@ -30,11 +30,11 @@ class Sight(msgspec.Struct, frozen=True, gc=False):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One file of which something is readable. `grants` is the index row it was judged with."""
+    """One file and those of its versions that are readable, in order. `grants` is the index row it was judged with."""
 
     file: File
-    grants: tuple[str, ...]
     sights: tuple[Sight, ...]
+    grants: tuple[str, ...] = ()
 
 
 Visible = dict[str, Seen]
@@ -85,41 +85,58 @@ def visible(office: Office, subject: Subject, memo: Memo) -> Visible:
         "audiences", subject, (person, office.matters), lambda: audiences_of(office, person)
     )  # fmt: skip
     rows = (office.owned.get(person.id, ()), *(office.by_audience.get(a, ()) for a in audiences))
-    # Judged with: who is who, who is on which team, and which rules are switched on.
+    # Judged with: who is who, who is on which team, which rules are switched on; then what was given to the subject.
     basis = (office.people, office.matters, office.switches)
-    rests_on = (*basis, office.files, office.by_file, *rows)
+    rests_on = (*basis, *rows, office.files)
     kept = memo.recall("files", subject)
     if kept is not None and same(kept[0], rests_on):
-        known: Visible = kept[1]
-        return known
-    earlier: Visible = kept[1] if kept is not None and same(kept[0][: len(basis)], basis) else {}
-    grants = office.grants
-    candidates = set(rows[0])
-    candidates.update(grants[grant].file for row in rows[1:] for grant in row)
-    found = _judge(office, subject, sorted(candidates), set(audiences), earlier)
-    memo.keep("files", subject, rests_on, found)
-    return found
+        known: _Judged = kept[1]
+        return known.found
+    if kept is not None and same(kept[0][:-1], rests_on[:-1]):
+        judged = _judge_again(office, subject, audiences, kept[1])
+    else:
+        candidates = set(rows[0])
+        candidates.update(office.grants[grant].file for row in rows[1:] for grant in row)
+        usable = kept is not None and same(kept[0][: len(basis)], basis)
+        earlier: dict[str, Seen] = kept[1].candidates if kept is not None and usable else {}
+        judged = _collect({i: _judge(office, subject, audiences, i, earlier.get(i)) for i in sorted(candidates)})
+    memo.keep("files", subject, rests_on, judged)
+    return judged.found
+
+
+class _Judged(msgspec.Struct, frozen=True):
+    """Every candidate, and those of them of which something is readable."""
+
+    candidates: dict[str, Seen]
+    found: Visible
+
+
+def _collect(candidates: dict[str, Seen]) -> _Judged:
+    return _Judged(candidates, {file_id: seen for file_id, seen in candidates.items() if seen.sights})
+
+
+def _judge_again(office: Office, subject: Subject, audiences: tuple[str, ...], before: _Judged) -> _Judged:
+    """Judge again the candidates whose file changed: a new version, or another class of one."""
+    files = office.files
+    changed = [file_id for file_id, seen in before.candidates.items() if files[file_id] is not seen.file]
+    if not changed:
+        return before
+    return _collect(before.candidates | {i: _judge(office, subject, audiences, i) for i in changed})
 
 
 def _judge(
-    office: Office, subject: Subject, candidates: Iterable[str], audiences: set[str], earlier: Visible
-) -> Visible:
-    found: Visible = {}
-    files, by_file, grants = office.files, office.by_file, office.grants
-    for file_id in candidates:
-        file, row = files[file_id], by_file.get(file_id, ())
-        before = earlier.get(file_id)
-        if before is not None and before.file is file and before.grants is row:
-            found[file_id] = before
-            continue
-        if file.owner == subject.person:
-            numbers = [version.number for version in file.versions]
-        else:
-            numbers = sorted({g.version for g in (grants[i] for i in row) if g.audience in audiences})
-        sights = _sights(office, subject, file_id, numbers)
-        if sights:
-            found[file_id] = Seen(file, row, sights)
-    return found
+    office: Office, subject: Subject, audiences: tuple[str, ...], file_id: str, before: Seen | None = None
+) -> Seen:
+    """Judge one candidate; an earlier judgement stands if it was of this very file and these very grants."""
+    file, row = office.files[file_id], office.by_file.get(file_id, ())
+    if before is not None and before.file is file and before.grants is row:
+        return before
+    if file.owner == subject.person:
+        numbers = [version.number for version in file.versions]
+    else:
+        granted = (office.grants[grant] for grant in row)
+        numbers = sorted({grant.version for grant in granted if grant.audience in audiences})
+    return Seen(file, _sights(office, subject, file_id, numbers), row)
 
 
 def _sights(office: Office, subject: Subject, file_id: str, numbers: Iterable[int]) -> tuple[Sight, ...]:
@@ -138,5 +155,5 @@ def visible_reference(office: Office, subject: Subject) -> Visible:
         file = office.files[file_id]
         sights = _sights(office, subject, file_id, [version.number for version in file.versions])
         if sights:
-            found[file_id] = Seen(file, office.by_file.get(file_id, ()), sights)
+            found[file_id] = Seen(file, sights)
     return found

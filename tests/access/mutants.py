@@ -7,8 +7,8 @@ Run as a program of its own, because it loads the simulator with each check repl
 - `ctx.allow(...)` in an act refuses nothing,
 - `deny(...)` within the rules themselves allows.
 
-New files and new calls are found by themselves. Scenarios are the plain tests (no fixture, no Hypothesis) of the areas in
-`AREAS`. Prints one JSON object of lists: `sites`, `survivors`, `unreached` (as `file:line: source`), `broken`.
+New files and new calls are found by themselves. Scenarios are the plain tests (no fixture, no Hypothesis) of the areas
+in `AREAS`. Prints one JSON object of lists: `sites`, `survivors`, `unreached` (as `file:line: source`), `broken`.
 """
 
 from __future__ import annotations
