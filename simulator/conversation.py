@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from simulator.canonical import canonical, sha256
+from simulator.canonical import canonical, clean_text, sha256
 
 Role = Literal["generator", "principal", "client", "assistant", "judge", "world"]
 Finish = Literal["stop", "tool_calls", "length", "refusal", "overflow", "unavailable"]
@@ -101,6 +101,14 @@ class ModelResponse(msgspec.Struct, frozen=True, omit_defaults=True):
     """Money in millionths of the ledger's currency; 0 where the price is unknown."""
     detail: str = ""
     """For finish `unavailable` or `refusal`: a plain reason, free of provider exception text."""
+
+    def cleaned(self) -> ModelResponse:
+        """Return the answer with NUL, control characters and lone surrogates replaced: done at the port (RULE 20)."""
+        calls = tuple(ToolCall(clean_text(c.id), clean_text(c.name), clean_text(c.arguments)) for c in self.tool_calls)
+        return msgspec.structs.replace(
+            self, content=clean_text(self.content), reasoning=clean_text(self.reasoning), tool_calls=calls,
+            model=clean_text(self.model), detail=clean_text(self.detail),
+        )  # fmt: skip
 
     def as_message(self) -> Message:
         """Return the answer as the conversation's next message."""

@@ -155,7 +155,9 @@ class Engine:
         return True
 
     def _slots(self, kind: type[Run], other: bool) -> int:
-        return sum(1 for r in self.runs.values() if r.outcome is None and isinstance(r, kind) is not other)
+        """Count who is at work; those left for the next time (they cannot land up to `until`) hold no place."""
+        at_work = (r for r in self.runs.values() if r.outcome is None and r.floor().at <= self._until)
+        return sum(1 for r in at_work if isinstance(r, kind) is not other)
 
     # -- processing -----------------------------------------------------------------------------------------------------
 
@@ -323,7 +325,7 @@ class Engine:
             worst = self.env.worst_case(request)
             if worst:
                 self.env.journal.begin_call(request, worst)
-            return Done(run, request, self.env.model.complete(request))
+            return Done(run, request, self.env.model.complete(request).cleaned())
         except BaseException as fault:  # noqa: BLE001 - whatever a worker met must stop the engine, not vanish in a thread
             return Done(run, request, fault=fault)
 
