@@ -176,7 +176,7 @@ def read_csv(text: str, columns: Sequence[str], file: str) -> list[dict[str, str
         header = next(reader, [])
         lines = [(reader.line_num, cells) for cells in reader if cells]
     except csv.Error as problem:
-        raise UsageError(f"{file} line {reader.line_num + 1}: no CSV reader takes this line") from problem
+        raise UsageError(f"{file} line {reader.line_num}: no CSV reader takes this line") from problem
     missing = [column for column in columns if column not in header]
     if missing:
         raise UsageError(f"{file} line 1: the column {missing[0]!r} is missing; the header must be {','.join(columns)}")

@@ -80,9 +80,7 @@ class BillOfMaterials(Profession):
         at = periods.span(period, days)
         draw = Stream(seed, "parts list", client, at.name)
         new = set(_born(client, at, seed))
-        stands = dict.fromkeys(_known(client, at, seed))
-        current = [_standing(client, part, at, seed) for part in stands]
-        listed = [part for part in current if part.part_id in new or draw.chance(4, 5)]
+        listed = [part for part in _standing(client, at, seed).values() if part.part_id in new or draw.chance(4, 5)]
         if draw.chance(1, 4):
             twice = draw.choice(listed)
             listed.append(msgspec.structs.replace(twice, quantity=twice.quantity + draw.between(1, 3)))
@@ -239,11 +237,10 @@ def _changes(client: str, at: Span, seed: int) -> list[tuple[str, str, str, str]
     return rows
 
 
-def _standing(client: str, part_id: str, at: Span, seed: int) -> Part:
-    """Return a part as it stands at the start of a span: as born, with the changes of the spans before."""
-    part = {part_id: _base(client, part_id, _known(client, at, seed)[part_id], seed)}
+def _standing(client: str, at: Span, seed: int) -> dict[str, Part]:
+    """Return the parts as they stand at the start of a span: as born, with the changes of the spans before."""
+    parts = {part_id: _base(client, part_id, born, seed) for part_id, born in _known(client, at, seed).items()}
     for back in range(LOOK_BACK, 0, -1):
         for change in _changes(client, at.back(back), seed):
-            if change[1] == part_id:
-                _apply(dict(zip(CHANGES, change, strict=True)), part)
-    return part[part_id]
+            _apply(dict(zip(CHANGES, change, strict=True)), parts)
+    return parts

@@ -6,6 +6,7 @@ recalculate; damage to a stored result is done in the file's XML.
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import zipfile
@@ -19,6 +20,8 @@ from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from services.professions.faults import Fault
+from services.professions.registry import PROFESSIONS
+from simulator.randomness import Stream
 from tests.professions.conftest import MONTHS
 from tests.professions.office import Work, faults_of
 
@@ -252,6 +255,52 @@ def test_a_figure_of_a_csv_is_checked_and_its_source_required(finished: Finished
     assert [fault.text for fault in faults_of(made, {**made.files, name: bare.encode()})] == [
         "the column source is empty in row 8"
     ]
+
+
+FREE_WORDS = {"source", "description", "treatment", "name", "note", "reason", "flagged"}
+
+
+def changed(value: object) -> str | float:
+    """The same cell with another content: one more, or another word."""
+    if isinstance(value, str):
+        return f"{value}+1" if value.startswith("=") else f"{value}x"
+    return value + 1 if isinstance(value, int | float) else f"{value} changed"
+
+
+def one_cell_changed(data: bytes, draw: Stream) -> tuple[str, bytes]:
+    """A workbook or CSV with one drawn cell changed, and where that is. Columns of free words are left alone."""
+    if not data.startswith(b"PK"):
+        rows = list(csv.reader(io.StringIO(data.decode())))
+        row, column = (
+            draw.between(1, len(rows) - 1),
+            draw.choice([c for c, h in enumerate(rows[0]) if h not in FREE_WORDS]),
+        )
+        rows[row][column] = str(changed(rows[row][column]))
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows(rows)
+        return f"row {row + 1}, {rows[0][column]}", out.getvalue().encode()
+    book = openpyxl.load_workbook(io.BytesIO(data))
+    cells = [
+        cell
+        for sheet in book.worksheets
+        for row in sheet.iter_rows(min_row=2)
+        for cell in row
+        if cell.value is not None and str(sheet.cell(1, int(cell.column or 1)).value).lower() not in FREE_WORDS
+    ]
+    cell = draw.choice(cells)
+    cell.value = changed(cell.value)
+    out_bytes = io.BytesIO()
+    book.save(out_bytes)
+    return f"{cell.parent.title}!{cell.coordinate}", out_bytes.getvalue()
+
+
+@pytest.mark.parametrize("kind", PROFESSIONS)
+def test_any_one_cell_that_changes_is_noticed(kind: str, finished: Finished) -> None:
+    made = finished["Riverbend Outdoor", kind, MONTHS[2]]
+    name, draw = made.profession.main.name, Stream(1, "one cell", kind)
+    for _ in range(12):
+        where, data = one_cell_changed(made.files[name], draw)
+        assert faults_of(made, {**made.files, name: data}), f"a change of {where} went unnoticed"
 
 
 # -- sound work that looks different ----------------------------------------------------------------------------------
