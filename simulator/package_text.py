@@ -166,7 +166,7 @@ class _Calendar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     always_open: bool = False
 
 
-_SETTINGS: dict[str, tuple[type[Any], Any]] = {
+SETTINGS: dict[str, tuple[type[Any], Any]] = {
     "name": (str, None),
     "start": (date, None),
     "brief": (str, ""),
@@ -182,9 +182,9 @@ _LISTS: dict[str, type[Any]] = {"departments": DepartmentCard, "clients": Client
 
 
 def _organization(document: Document) -> Organization | None:
-    _known(document, (*_SETTINGS, "calendar", *_LISTS))
+    _known(document, (*SETTINGS, "calendar", *_LISTS))
     values: dict[str, Any] = {}
-    for key, (type_, default) in _SETTINGS.items():
+    for key, (type_, default) in SETTINGS.items():
         if key in document.data:
             values[key] = convert(document, document.data[key], type_, (key,))
         elif default is None:
@@ -193,7 +193,7 @@ def _organization(document: Document) -> Organization | None:
             values[key] = default
     values["calendar"] = _calendar(document)
     values.update({key: _items(document, key, type_) for key, type_ in _LISTS.items()})
-    if any(values.get(key) is None for key in (*_SETTINGS, "calendar")):
+    if any(values.get(key) is None for key in (*SETTINGS, "calendar")):
         return None
     return Organization(**values)
 
@@ -355,7 +355,7 @@ def _organization_text(organization: Organization) -> bytes:
     lists = {key: [_short(item) for item in getattr(organization, key)] for key in _LISTS}
     for client, card in zip(lists["clients"], organization.clients, strict=True):
         client["contacts"] = [_short(contact) for contact in card.contacts]
-    settings = {key: head[key] for key in _SETTINGS if key in head}
+    settings = {key: head[key] for key in SETTINGS if key in head}
     for key in ("pace", "memory"):
         if key in settings:
             settings[key] = _short(getattr(organization, key))

@@ -19,6 +19,8 @@ from simulator.conversation import Message, ModelRequest, ModelResponse
 from simulator.errors import PackageError, UsageError, WorkFailed
 from simulator.package import Package
 from simulator.package_checks import check
+from simulator.view import view
+from tests.packages.opening import opened
 
 CODES = OccupationIndex.load().codes
 TITLES = [one.title for one in OccupationIndex.load().office]
@@ -156,6 +158,25 @@ def test_every_demand_can_be_done_by_somebody_below_the_lead() -> None:
         matter = matters[demand.matter]
         workers = [m for m in matter.members if m != matter.lead and "quality_signoff" not in cards[m].authority]
         assert any(demand.kind in cards[m].skills for m in workers)
+
+
+BRIEFS = ["A small law firm", "Bookkeepers", "A software house of 30 people", "Zorbing, 3 people"]
+
+
+@pytest.mark.parametrize("brief", BRIEFS)
+def test_a_generated_package_opens_an_office_in_which_everything_is_due(brief: str) -> None:
+    package = offline(brief)
+    office = opened(package)
+    assert len(office.people) == len(package.people) + len(package.organization.clients)
+    assert len(office.files) == len(package.materials)
+    due = {"demand:": len(package.demands), "occ:": len(package.rhythms), "day:": len(package.people)}
+    for kind, count in due.items():
+        assert sum(key.startswith(kind) for key in office.timers) == count, kind
+    for matter in package.organization.matters:
+        papers = {m.path for m in package.materials if m.matter == matter.id}
+        for member in matter.members:
+            seen = [one for one in view(office, member).files() if one.matter == matter.id]
+            assert {office.files[one.ref.file].path for one in seen} == papers, "the team sees its papers"
 
 
 # -- on disk and with one's own documents -----------------------------------------------------------------------------

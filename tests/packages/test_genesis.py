@@ -5,30 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from simulator import events as e
-from simulator.canonical import canonical, sha256
-from simulator.fold import apply
-from simulator.office import Office
+from simulator.canonical import canonical
 from simulator.package import Package, genesis, seed_file_id
 from simulator.package_checks import check_files
-from simulator.ports import Blob
+from tests.packages.opening import Blobs, opened
 from tests.packages.samples import sample
-
-
-class Blobs:
-    """A blob store in memory."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, bytes] = {}
-
-    def put(self, data: bytes) -> Blob:
-        self.kept[sha256(data)] = data
-        return Blob(sha256(data), len(data))
-
-    def get(self, sha256: str) -> bytes:
-        return self.kept[sha256]
-
-    def has(self, sha256: str) -> bool:
-        return sha256 in self.kept
 
 
 def package_of(files: dict[str, bytes]) -> Package:
@@ -37,20 +18,12 @@ def package_of(files: dict[str, bytes]) -> Package:
     return package
 
 
-def folded(package: Package, seed: int = 1) -> Office:
-    office = Office()
-    for revision, (actor, payload) in enumerate(genesis(package, seed, Blobs()), 1):
-        assert isinstance(payload, e.AnyPayload)
-        office = apply(office, e.Event(revision, package.opens_at, actor, "genesis", payload))
-    return office
-
-
 def test_the_office_opens_first_and_names_its_package_and_seed() -> None:
     package = package_of(sample())
-    actor, opened = genesis(package, 7, Blobs())[0]
-    assert actor == "engine" and isinstance(opened, e.OfficeOpened)
-    assert (opened.package, opened.seed, opened.engine) == (package.digest, 7, e.ENGINE_VERSION)
-    assert (opened.name, opened.currency, opened.calendar.holidays) == ("Sample", "GBP", ("2026-04-03",))
+    actor, first = genesis(package, 7, Blobs())[0]
+    assert actor == "engine" and isinstance(first, e.OfficeOpened)
+    assert (first.package, first.seed, first.engine) == (package.digest, 7, e.ENGINE_VERSION)
+    assert (first.name, first.currency, first.calendar.holidays) == ("Sample", "GBP", ("2026-04-03",))
 
 
 def test_genesis_is_a_function_of_package_and_seed_rule_1() -> None:
@@ -72,7 +45,7 @@ def test_every_byte_of_the_package_that_the_office_needs_is_in_the_store() -> No
 
 
 def test_folded_it_is_the_office_of_the_package() -> None:
-    office = folded(package_of(sample()))
+    office = opened(package_of(sample()))
     assert sorted(office.people) == ["ana", "bea", "bo", "cy", "wim"]
     assert office.people["bo"].session == "session-bo" and office.people["wim"].client == "acme"
     assert office.matters["acme-books"].members == ("ana", "bo")
@@ -85,7 +58,7 @@ def test_folded_it_is_the_office_of_the_package() -> None:
 
 
 def test_seed_documents_are_given_to_those_whose_space_it_is() -> None:
-    office = folded(package_of(sample()))
+    office = opened(package_of(sample()))
     audiences = {
         office.files[file].path: sorted(office.grants[grant].audience for grant in office.by_file.get(file, ()))
         for file in office.files

@@ -9,8 +9,11 @@ import pytest
 
 from services.packages.folder import read_package
 from services.packages.occupations import OccupationIndex
+from simulator.businesstime import calendar_for
 from simulator.package import Package, default_audience
 from simulator.package_records import check_records
+from simulator.view import view
+from tests.packages.opening import opened
 from tools.juniper import tables
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -98,3 +101,25 @@ def test_the_made_parts_are_what_the_tool_makes(juniper: Package) -> None:
     for pack in juniper.skills:
         for path in pack.paths:
             assert juniper.files[path] == (FIXTURES / path).read_bytes(), path
+
+
+def test_opened_everyone_sees_what_is_theirs_and_nothing_of_another_team(juniper: Package) -> None:
+    office = opened(juniper)
+    riverbend = {f"{m.space}/{m.path}" for m in juniper.materials if m.matter == "riverbend-close"}
+    shared = {f"{m.space}/{m.path}" for m in juniper.materials if m.space == "company"}
+
+    def sees(who: str) -> set[str]:
+        return {f"{seen.space}/{office.files[seen.ref.file].path}" for seen in view(office, who).files()}
+
+    assert sees("daniel") == riverbend | shared | {"home:daniel/Notes/Working Style.md"}
+    assert sees("sofia") & riverbend == set() and shared < sees("sofia")
+    assert sees("hannah") == shared | {f"matter:firm/{m.path}" for m in juniper.materials if m.matter == "firm"}
+    assert sees("maya") == set()
+
+
+def test_the_story_begins_on_the_first_morning(juniper: Package) -> None:
+    for seed in range(5):
+        office = opened(juniper, seed)
+        first = calendar_for(office.calendar).describe(office.timers["demand:riverbend-reconciliation"].at)
+        assert first.startswith("Monday 5 January 2026, ")
+        assert len([key for key in office.timers if key.startswith("demand:")]) == len(juniper.demands)
