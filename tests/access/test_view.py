@@ -218,6 +218,41 @@ def test_of_what_was_held_without_a_person_nothing_is_shown() -> None:
     assert view(world.office, "daniel").meetings() == ()
 
 
+def test_one_record_by_its_id_is_shown_to_those_whose_it_is() -> None:
+    world = juniper()
+    room = world.room("general", ["elena", "daniel"])
+    message = world.post(room, "elena", "hello")
+    mail = world.mail("elena", ["daniel"], "hello")
+    entry = world.meet("elena", ["daniel"], "Talk")
+    meeting = world.held(entry)
+    request = world.request("elena", "daniel", "look")
+    delegation = world.delegate("daniel", "x")
+
+    def shown(who: str) -> list[bool]:
+        seen = view(world.office, who)
+        found = (
+            seen.message(message), seen.mail(mail), seen.entry(entry), seen.meeting(meeting), seen.request(request),
+            seen.delegation(delegation),
+        )  # fmt: skip
+        return [record is not None for record in found]
+
+    assert shown("daniel") == [True] * 6
+    assert shown("elena") == [True] * 5 + [False]
+    assert shown("nora") == [False] * 6
+    assert view(world.office, "daniel").mail("no.such.mail") is None
+
+
+def test_work_in_some_states() -> None:
+    world = juniper()
+    request = world.request("elena", "daniel", "look")
+    delegation = world.delegate("daniel", "x")
+    seen = view(world.office, "daniel")
+    assert [r.id for r in seen.requests(("open",))] == [request]
+    assert seen.requests(("accepted", "declined")) == ()
+    assert [d.id for d in seen.delegations(("working",))] == [delegation]
+    assert seen.delegations(("accepted",)) == ()
+
+
 def test_search_finds_only_what_is_seen() -> None:
     world = juniper()
     room = world.room("general", ["elena", "daniel"])
