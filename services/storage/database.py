@@ -6,6 +6,7 @@ BEGIN IMMEDIATE); readers run each statement on its own, so that a slow reader n
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -104,14 +105,13 @@ class Database:
             with self._lock:
                 engines = self._engines
                 if engines is None:
-                    with self.errors("could not be opened"):
+                    with self.errors("could not be opened"), self._alone():
                         engines = self._open()
                     self._engines = engines
         return engines
 
     def _open(self) -> tuple[Engine, Engine]:
         if self.is_sqlite:
-            self._make_file()
             connected: Callable[[Any, Any], None] = self._sqlite_connected
             arguments: dict[str, Any] = {}
         else:
@@ -132,6 +132,20 @@ class Database:
             reader.dispose()
             raise
         return writer, reader
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let one process at a time open a SQLite file: turning the log to WAL does not wait for others, it fails."""
+        if self.path is None:
+            yield
+            return
+        self._make_file()
+        descriptor = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
 
     def _make_file(self) -> None:
         path = self.path

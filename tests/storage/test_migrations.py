@@ -111,7 +111,7 @@ def test_a_database_of_a_newer_officetown_is_left_alone(url: str) -> None:
 
 
 def test_several_threads_and_objects_may_be_the_first_to_use_a_database(url: str, tmp_path: Path) -> None:
-    databases = [Database(url) for _ in range(4)]
+    databases = [Database(url) for _ in range(8)]
     failures: list[BaseException] = []
 
     def use(database: Database, n: int) -> None:
@@ -126,7 +126,7 @@ def test_several_threads_and_objects_may_be_the_first_to_use_a_database(url: str
     for thread in threads:
         thread.join()
     assert failures == []
-    assert len(Offices(databases[0], tmp_path).list()) == 4
+    assert len(Offices(databases[0], tmp_path).list()) == 8
     for database in databases:
         database.close()
 
