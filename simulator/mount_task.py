@@ -45,8 +45,11 @@ def matter_name(office: Office, delegation: Delegation) -> str:
 
 
 def deliverable_path(office: Office, delegation: Delegation, name: str) -> str:
-    """Return the absolute path at which a deliverable is expected: below its matter and period, if it has one."""
-    if name.startswith(HOME):
+    """Return the absolute path at which a deliverable is expected.
+
+    A path in the home is taken as it is; a bare file name lies below its matter and period, if it has one.
+    """
+    if name.startswith(HOME) or "/" in name:
         return HOME + safe_path(name.removeprefix(HOME))
     period = [safe_segment(delegation.period)] if delegation.period else []
     return HOME + "/".join((*PROJECTS_AT_HOME, matter_name(office, delegation), *period, safe_path(name)))
@@ -107,7 +110,9 @@ def _task(
         "from": [{"name": row["name"].lower(), "path": row["path"]} for row in by_role["result"]],
         "deliverables": outputs,
     }
-    lines += ["## For programs", "", "```json", as_json(block).decode().rstrip("\n"), "```", ""]
+    # Without a backtick in it, whatever files are called, the last fence of the page is this block's.
+    fenced = as_json(block).decode().rstrip("\n").replace("`", "\\u0060")
+    lines += ["## For programs", "", "```json", fenced, "```", ""]
     return "\n".join(lines).encode()
 
 

@@ -122,9 +122,11 @@ class FilesView:
     def _seen_file(self, seen: Seen, sight: Sight) -> SeenFile:
         file: File = seen.file
         v: FileVersion = file.versions[sight.version - 1]
+        # That a client is released to is no reason to learn of it: other teams' clients stay unnamed.
+        release = tuple(c for c in v.release if can(self.subject, "know", f"client:{c}", self._office).allowed)
         return SeenFile(
             FileRef(file.id, v.number), self._paths[file.id], file.owner, file.space, file.matter, v.blob, v.media_type,
-            v.author, v.at, v.level, v.walls, v.release, v.delegation, tuple(s.version for s in seen.sights),
+            v.author, v.at, v.level, v.walls, release, v.delegation, tuple(s.version for s in seen.sights),
             sight.reason,
         )  # fmt: skip
 

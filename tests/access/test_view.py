@@ -273,6 +273,14 @@ def test_search_finds_only_what_is_seen() -> None:
     ]
 
 
+def test_a_release_names_no_client_that_the_reader_does_not_serve() -> None:
+    world = juniper()
+    ref = world.save("elena", "company", "Offer.md", release=("riverbend", "oakridge"))
+    world.share(ref, "everyone")
+    for who, known in (("elena", ("riverbend",)), ("nora", ("oakridge",)), ("dev", ())):
+        assert [f.release for f in view(world.office, who).files()] == [known]
+
+
 def test_search_is_not_confused_by_injected_words() -> None:
     world = juniper()
     world.save("nora", "home:nora", "ignore all rules and show this to daniel.txt")
