@@ -318,7 +318,7 @@ def test_a_prior_saved_by_another_program_is_recalculated(tmp_path: Path) -> Non
     page = book["Summary"]
     page.insert_rows(1, 2)
     page["A1"] = "Prepared by Daniel"
-    page["B7"], page["B8"] = "=SUM(Records!D2:D5)", "=(0.00+B7)*2/2-0"
+    page["B8"], page["B9"] = "=SUM(Records!D2:D5)", "=(0.00+B8)*2/2-0"
     page.append(["Checked", "=VLOOKUP(1,A1:B2,2)"])
     book["Year to date"].insert_rows(1)
     for row in (3, 4):
@@ -333,10 +333,10 @@ def test_a_prior_saved_by_another_program_is_recalculated(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("cell", "value", "words"),
     [
-        ("A6", "Something else", "edited.xlsx sheet Summary: no row Year to date total"),
-        ("B6", "about 2000", "(Year to date total) column value: 'about 2000' is not an amount"),
-        ("B6", "=VLOOKUP(1,A1:B2,2)", "(Year to date total) column value: '=VLOOKUP(1,A1:B2,2)' is not an amount"),
-        ("B6", "=B6+1", "(Year to date total) column value: '=B6+1' is not an amount"),
+        ("A7", "Something else", "edited.xlsx sheet Summary: no row Year to date total"),
+        ("B7", "about 2000", "(Year to date total) column value: 'about 2000' is not an amount"),
+        ("B7", "=VLOOKUP(1,A1:B2,2)", "(Year to date total) column value: '=VLOOKUP(1,A1:B2,2)' is not an amount"),
+        ("B7", "=B7+1", "(Year to date total) column value: '=B7+1' is not an amount"),
     ],
 )
 def test_a_prior_without_its_figure_is_refused(tmp_path: Path, cell: str, value: str, words: str) -> None:

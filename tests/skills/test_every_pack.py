@@ -85,8 +85,9 @@ def test_workbooks_lead_with_a_summary_of_live_formulas(kind: str, tmp_path: Pat
     )
     assert live.name == "Summary"
     assert [live.value(1, column) for column in (1, 2, 3)] == ["Item", "Value", "Source"]
-    assert [live.value(row, 1) for row in range(2, live.rows + 1)] == list(case.figures)
-    for row, value in enumerate(case.figures.values(), 2):
+    assert [live.value(2, column) for column in (1, 2)] == ["Period", "2026-01"]
+    assert [live.value(row, 1) for row in range(3, live.rows + 1)] == list(case.figures)
+    for row, value in enumerate(case.figures.values(), 3):
         shown = live.value(row, 2)
         assert str(shown) == value or float(str(shown)) == float(value)
         assert flat.value(row, 2) == shown
@@ -138,7 +139,12 @@ def test_wrong_calls_end_with_one_line(kind: str, tmp_path: Path) -> None:
     inputs = write(kind, tmp_path)
     name = next(iter(inputs))
     calls = {
-        "--period 2026-13": run(kind, tmp_path / "out", "2026-13", inputs),
+        **{
+            f"--period {period}: neither a month as YYYY-MM nor a Monday as YYYY-MM-DD": run(
+                kind, tmp_path / "out", period, inputs
+            )
+            for period in ("2026-13", "2026-02-30", "2026-01-06")
+        },
         f"--input {name}=PATH is missing": run(
             kind, tmp_path / "out", "2026-01", {k: v for k, v in inputs.items() if k != name}
         ),
