@@ -1,4 +1,5 @@
-"""A firm of any size for measuring the engine: teams with meetings and talk, and people who always have something to do."""
+"""A firm of any size for measuring the engine: teams with meetings and talk, and people who always have something to
+do."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ TEAM = 6
 
 
 def crowd(people: int) -> list[Event]:
-    """Return the opening events of a firm of `people` in teams of six, each with a room, a stand-up and a weekly review."""
+    """Return the opening events of a firm of `people` in teams of six, each with a room, a stand-up and a weekly
+    review."""
     payloads: list[Payload] = [OfficeOpened("Crowd", "p" * 64, 1, "1", CalendarRules())]
     names = [f"p{n:04d}" for n in range(people)]
     for start in range(0, people, TEAM):
@@ -54,7 +56,9 @@ class Busy:
         turn = sum(1 for m in request.messages if m.role == "assistant")
         draw = Stream(3, prompt.digest, turn)
         if "speak" in names:
-            return _calls(("speak", {"text": f"Point {draw.below(900)}: on track."}) if draw.chance(2, 3) else ("pass_turn", {}))
+            return _calls(
+                ("speak", {"text": f"Point {draw.below(900)}: on track."}) if draw.chance(2, 3) else ("pass_turn", {})
+            )
         if not request.tools:
             return ModelResponse(content="a summary")
         last = request.messages[-1].role == "user"

@@ -102,7 +102,11 @@ class Virtual(Engine):
     """The same engine at zero cost: workers answer in virtual time. Its makespan is what RULE 10 compares with."""
 
     def __init__(
-        self, env: Environment, office: Office, history: Callable[[int], Office], latency: Callable[[ModelRequest], float]
+        self,
+        env: Environment,
+        office: Office,
+        history: Callable[[int], Office],
+        latency: Callable[[ModelRequest], float],
     ) -> None:
         super().__init__(env, office, history)
         self._latency = latency
@@ -247,12 +251,19 @@ def sandboxes(folder: Path) -> None:
 def growth() -> None:
     """CPU a step over time and over people."""
     short, long, many = life(12, 30), life(12, 181), life(100, 30)
-    for name, cost, days in (("12 people, 30 days", short, 30), ("12 people, 181 days", long, 181), ("100 people, 30 days", many, 30)):
+    for name, cost, days in (
+        ("12 people, 30 days", short, 30),
+        ("12 people, 181 days", long, 181),
+        ("100 people, 30 days", many, 30),
+    ):
         say(
             f"  {name}: {cost.step_ms:.2f} ms CPU a step beyond the model, {cost.calls} steps, {cost.events} events, "
             f"{days / cost.wall:.1f} simulated days/s"
         )
-    say(f"  a step after 181 days costs {long.step_ms / short.step_ms:.2f} times one of the first 30; with 100 people {many.step_ms / short.step_ms:.2f} times")
+    say(
+        f"  a step over 181 days costs {long.step_ms / short.step_ms:.2f} times one over 30 days; "
+        f"with 100 people {many.step_ms / short.step_ms:.2f} times one with 12"
+    )
     say(f"  events a day: {short.events / 30:.0f} over 30 days, {long.events / 181:.0f} over 181 days")
 
 
@@ -273,7 +284,6 @@ def main() -> int:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     say(f"Peak memory of this process: {peak:.0f} MiB")
     return 0
-
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ def demo(days: Annotated[int, typer.Option(help="Simulated days.")] = 12, seed: 
 
 @app.command()
 def new(
-    brief: Annotated[str, typer.Argument(help="One sentence: what kind of organization, how many people, which clients.")],
+    brief: Annotated[
+        str, typer.Argument(help="One sentence: what kind of organization, how many people, which clients.")
+    ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder of the package to make.")] = None,
     people: Annotated[int | None, typer.Option(help="Number of people, over the brief's.")] = None,
     clients: Annotated[int | None, typer.Option(help="Number of clients, over the brief's.")] = None,
@@ -113,7 +115,9 @@ def why(office: str, ref: str, json: Json = False) -> None:
 @app.command("who-can")
 def who_can(
     office: str,
-    path: Annotated[str, typer.Argument(help="A file: id or path within its space, `@<version>` for an exact version.")],
+    path: Annotated[
+        str, typer.Argument(help="A file: id or path within its space, `@<version>` for an exact version.")
+    ],
     on: Annotated[str, typer.Option(help="Date, or date and time, in the office's zone.")] = "",
     json: Json = False,
 ) -> None:
@@ -188,7 +192,9 @@ def evaluate(
     model: Annotated[str, typer.Option(help="Model of the builtin agent; offline without one.")] = "offline",
     turns: Annotated[str, typer.Option(help="Turn budgets, such as 8,16,24.")] = "48",
     attempts: Annotated[int, typer.Option(min=1)] = 1,
-    output: Annotated[Path | None, typer.Option("-o", help="Folder of the results; trials there are not run again.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", help="Folder of the results; trials there are not run again.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run an agent on snapshots and score what it leaves."""

@@ -16,9 +16,8 @@ from orchestrator.moments import revision_at
 from orchestrator.output import Out
 from orchestrator.progress import Counts, Progress
 from services.models.ledger import Budget
-from services.packages.folder import check_folder
+from services.packages.folder import check_folder, write_package
 from services.packages.folder import seal as seal_package
-from services.packages.folder import write_package
 from services.packages.generate import generate
 from services.storage import archive
 from services.storage.collect import collect
@@ -157,7 +156,9 @@ def _pacer(speed: str) -> Callable[[Office], Pacer]:
         return lambda office: Unpaced()
     if not speed.isdigit() or not 1 <= int(speed) <= 120:
         raise UsageError(f"--speed {speed}: write max, or 1 to 120 simulated seconds a real second.")
-    return lambda office: AdaptiveClock(calendar_for(office.calendar), office.now, time.monotonic, time.sleep, int(speed))
+    return lambda office: AdaptiveClock(
+        calendar_for(office.calendar), office.now, time.monotonic, time.sleep, int(speed)
+    )
 
 
 def _stop_on_signals(engine: Engine, out: Out) -> Callable[[], None]:
@@ -231,7 +232,7 @@ def pack(house: House, out: Out, reference: str, output: Path) -> None:
 
 def unpack(house: House, out: Out, file: Path, name: str) -> None:
     """Unpack an office; a tampered or hostile file is refused."""
-    office_id = archive.unpack(house.offices, file, house.blobs, name or None)
+    office_id = archive.unpack(file, house.offices, house.blobs, name=name or None)
     row = house.row(office_id)
     out.say(f"Office {office_id} ({row.name}) is here: {row.head} events.")
     out.result({"office": office_id})

@@ -24,7 +24,8 @@ from services.storage.outbox import Outbox
 from services.storage.writer import StoredJournal
 from simulator.businesstime import calendar_for
 from simulator.conversation import ModelRequest
-from simulator.engine.environment import Environment, Observer, Pacer, Settings as EngineSettings, Unpaced, free_of_charge
+from simulator.engine.environment import Environment, Observer, Pacer, Unpaced, free_of_charge
+from simulator.engine.environment import Settings as EngineSettings
 from simulator.engine.history import as_of
 from simulator.engine.loop import Engine
 from simulator.errors import UsageError
@@ -57,7 +58,9 @@ class House:
         chosen = self.settings.model
         if chosen.offline:
             return OfflineProfessional(), free_of_charge
-        endpoint = Endpoint(chosen.url, chosen.name, chosen.key, wire=chosen.wire, effort=chosen.effort, tools=chosen.tools)  # type: ignore[arg-type]
+        endpoint = Endpoint(
+            chosen.url, chosen.name, chosen.key, wire=chosen.wire, effort=chosen.effort, tools=chosen.tools
+        )  # type: ignore[arg-type]
         around = surroundings()
         wire = wire_of(endpoint, around)
         return connect(wire, around, budget=budget), lambda request: wire.worst_cost(request) or 0
@@ -74,7 +77,8 @@ class House:
         provider.check()
         return provider
 
-    # -- offices --------------------------------------------------------------------------------------------------------
+    # -- offices
+    # --------------------------------------------------------------------------------------------------------
 
     def is_package(self, reference: str) -> bool:
         """Whether a reference is a package's folder rather than an office."""

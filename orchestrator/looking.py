@@ -11,7 +11,8 @@ from orchestrator.moments import office_on
 from orchestrator.output import Out
 from orchestrator.progress import Counts, describe
 from orchestrator.tracing import trace
-from simulator.access import Subject, who_can as entitled
+from simulator.access import Subject
+from simulator.access import who_can as entitled
 from simulator.businesstime import calendar_for
 from simulator.engine.history import walk
 from simulator.errors import UnknownReference, UsageError
@@ -53,7 +54,10 @@ def show(house: House, out: Out, reference: str) -> None:
     out.table("People", ["id", "name", "title", "department", "reports to", "now"],
               [[p.id, p.name, p.title, p.department, p.manager, doing[p.id]] for p in people])  # fmt: skip
     open_work = [d for d in office.delegations.values() if d.state in ("working", "asking", "submitted", "stopped")]
-    rows = [[d.id, d.principal, d.work, d.period, d.state, str(len(d.rounds))] for d in sorted(open_work, key=lambda d: d.at)]
+    rows = [
+        [d.id, d.principal, d.work, d.period, d.state, str(len(d.rounds))]
+        for d in sorted(open_work, key=lambda d: d.at)
+    ]
     if rows:
         out.table("Delegations under way", ["id", "principal", "work", "period", "state", "round"], rows)
     shown = counts.as_json(office)
@@ -91,7 +95,9 @@ def find_file(office: Office, text: str) -> FileRef:
     found = [f for f in office.files.values() if f.id == name or f.path == name or f"{f.space}/{f.path}" == name]
     found = found or [f for f in office.files.values() if f.path.endswith(f"/{name}") or name.endswith(f"/{f.path}")]
     if not found:
-        raise UnknownReference(f"There is no file {text!r} at that moment. `officetown files OFFICE --as PERSON` lists them.")
+        raise UnknownReference(
+            f"There is no file {text!r} at that moment. `officetown files OFFICE --as PERSON` lists them."
+        )
     if len(found) > 1:
         places = ", ".join(sorted(f"{f.space}/{f.path}" for f in found)[:6])
         raise UsageError(f"{text!r} may be any of: {places}. Write space and path, or the id.")
@@ -110,7 +116,9 @@ def who_can(house: House, out: Out, reference: str, path: str, on: str) -> None:
     rows = entitled(office, ref)
     out.say(f"{file.space}/{file.path} version {ref.version}, {calendar_for(office.calendar).describe(office.now)}:")
     out.table("", ["who", "why"], [[e.person, e.reason] for e in rows])
-    out.result({"file": ref.file, "version": ref.version, "who": [{"person": e.person, "reason": e.reason} for e in rows]})
+    out.result(
+        {"file": ref.file, "version": ref.version, "who": [{"person": e.person, "reason": e.reason} for e in rows]}
+    )
 
 
 def files(house: House, out: Out, reference: str, person: str, on: str, output: Path | None) -> None:
@@ -128,7 +136,13 @@ def files(house: House, out: Out, reference: str, person: str, on: str, output: 
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(house.blobs.get(f.blob.sha256))
         out.say(f"{len(seen)} files copied into {output}.")
-    out.result({"files": [{"path": f.path, "version": f.ref.version, "sha256": f.blob.sha256, "reason": f.reason} for f in seen]})
+    out.result(
+        {
+            "files": [
+                {"path": f.path, "version": f.ref.version, "sha256": f.blob.sha256, "reason": f.reason} for f in seen
+            ]
+        }
+    )
 
 
 def why(house: House, out: Out, reference: str, ref: str) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
+from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -34,7 +33,7 @@ class Maildrop:
             return
         draft = path.with_suffix(".part")
         draft.write_bytes(self._message(mail).as_bytes())
-        os.replace(draft, path)
+        draft.replace(path)
 
     def _message(self, mail: Mail) -> EmailMessage:
         message = EmailMessage()
@@ -52,6 +51,3 @@ class Maildrop:
 
 def _safe(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", name)
-
-
-

@@ -13,7 +13,8 @@ from simulator.canonical import canonical, clean_text
 
 
 class Out:
-    """Where a command speaks. Progress and words go to stderr when `json` is on, so that stdout's last line is the object."""
+    """Where a command speaks. Progress and words go to stderr when `json` is on, so that stdout's last line is the
+    object."""
 
     def __init__(self, json: bool = False, quiet: bool = False) -> None:
         self.json = json

@@ -116,7 +116,9 @@ def describe(event: Event, office: Office) -> str:
     if isinstance(p, e.FileShared):
         return f"{who} shares {_file(office, p.grant.file, p.grant.version)} with {p.grant.audience}"
     if isinstance(p, e.FileClassified):
-        return f"{who} classifies {_file(office, p.file, p.version)} as {p.level}" + (f", released to {', '.join(p.release)}" if p.release else "")
+        return f"{who} classifies {_file(office, p.file, p.version)} as {p.level}" + (
+            f", released to {', '.join(p.release)}" if p.release else ""
+        )
     if isinstance(p, e.ConflictRaised):
         return f"{office.people[p.conflict.person].name} meets a conflict: {p.conflict.reason}"
     return ""
@@ -131,7 +133,9 @@ def _talk(who: str, p: e.Payload, office: Office) -> str:
     if isinstance(p, e.EntryScheduled):
         return f"{who} schedules {p.entry.title}"
     if isinstance(p, e.MeetingEnded):
-        return f"meeting {p.meeting.title}: {p.meeting.state}" + (f", {p.meeting.turns} turns" if p.meeting.turns else "")
+        return f"meeting {p.meeting.title}: {p.meeting.state}" + (
+            f", {p.meeting.turns} turns" if p.meeting.turns else ""
+        )
     return ""
 
 
@@ -141,7 +145,9 @@ def _work(who: str, p: e.Payload, office: Office) -> str:
     if isinstance(p, e.RequestAnswered):
         return f"{who}: request {p.state}"
     if isinstance(p, e.DelegationOpened):
-        return f"{who} delegates {p.delegation.work or 'a task'} {p.delegation.period} ({p.delegation.id})".replace("  ", " ")
+        return f"{who} delegates {p.delegation.work or 'a task'} {p.delegation.period} ({p.delegation.id})".replace(
+            "  ", " "
+        )
     if isinstance(p, e.QuestionAsked):
         return f"{who} asks a question"
     if isinstance(p, e.QuestionAnswered):

@@ -1,6 +1,7 @@
 """`why`: from a thing (a file, message, mail, request, delegation, meeting) back along its causes (DESIGN 3).
 
-Each event names the activation that caused it; an activation names the stimuli that woke it; a stimulus names the record
+Each event names the activation that caused it; an activation names the stimuli that woke it; a stimulus names the
+record
 it came from; and a record the event that made it. The chain follows these until nothing earlier is named.
 """
 

@@ -1,4 +1,5 @@
-"""The assistant's loop: a bounded task in a sandbox with `read bash edit write`, `ask_principal` and `submit` (DESIGN 6).
+"""The assistant's loop: a bounded task in a sandbox with `read bash edit write`, `ask_principal` and `submit` (DESIGN
+6).
 
 One class behind the `Agent` protocol. The office drives it call by call, recording each answer before its tools run; an
 evaluation drives it straight through. It holds no office: only messages and a sandbox.
@@ -10,10 +11,10 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from simulator.acts import schema_of
 from simulator.canonical import canonical, clean_text
 from simulator.conversation import Message, ModelResponse, ToolCall, ToolSpec
 from simulator.ports import CommandResult, Renderer, Sandbox
-from simulator.acts import schema_of
 from simulator.prompts import render
 
 SHOWN_CHARS = 12_000
@@ -186,7 +187,9 @@ def parse(call: ToolCall) -> msgspec.Struct:
 # -- carrying out the sandbox tools -----------------------------------------------------------------------------------
 
 
-def execute(call: ToolCall, sandbox: Sandbox, renderer: Renderer, limit_s: int = 120) -> tuple[str, CommandResult | None]:
+def execute(
+    call: ToolCall, sandbox: Sandbox, renderer: Renderer, limit_s: int = 120
+) -> tuple[str, CommandResult | None]:
     """Carry out one sandbox tool call; return (the text the model is shown, the command's result for `bash`).
 
     Raises:
@@ -209,7 +212,11 @@ def execute(call: ToolCall, sandbox: Sandbox, renderer: Renderer, limit_s: int =
 
 
 def _command_text(result: CommandResult) -> str:
-    shown: dict[str, Any] = {"exit_code": result.exit_code, "stdout": _cut(result.stdout), "stderr": _cut(result.stderr)}
+    shown: dict[str, Any] = {
+        "exit_code": result.exit_code,
+        "stdout": _cut(result.stdout),
+        "stderr": _cut(result.stderr),
+    }
     if result.ended != "exit":
         shown["ended"] = result.ended
         shown["note"] = result.note
@@ -242,6 +249,8 @@ def _edit(arguments: Edit, sandbox: Sandbox) -> str:
     text = sandbox.read(arguments.path).decode("utf-8", "replace")
     found = text.count(arguments.old) if arguments.old else 0
     if found != 1:
-        return canonical({"ok": False, "error": f"the old text occurs {found} times; it must occur exactly once"}).decode()
+        return canonical(
+            {"ok": False, "error": f"the old text occurs {found} times; it must occur exactly once"}
+        ).decode()
     sandbox.write(arguments.path, clean_text(text.replace(arguments.old, arguments.new)).encode())
     return canonical({"ok": True, "path": arguments.path}).decode()

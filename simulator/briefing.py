@@ -1,4 +1,5 @@
-"""What a person is told: the role card and the wake-up message, all of it through `view` and `recall` (DESIGN 6, RULE 12)."""
+"""What a person is told: the role card and the wake-up message, all of it through `view` and `recall` (DESIGN 6,
+RULE 12)."""
 
 from __future__ import annotations
 
@@ -51,12 +52,23 @@ def system_prompt(office: Office, person: str) -> str:
 def _client_prompt(office: Office, person: str, seen: View) -> str:
     me = office.people[person]
     client = office.clients.get(me.client)
-    card = [{"id": me.id, "email": me.email, "client": me.client, "sector": client.sector if client else "", "style": me.style}]
+    card = [
+        {
+            "id": me.id,
+            "email": me.email,
+            "client": me.client,
+            "sector": client.sector if client else "",
+            "style": me.style,
+        }
+    ]
     matters = [m for m in sorted(office.matters.values(), key=lambda m: m.id) if m.client == me.client and me.client]
     leads = [office.people[m.lead] for m in matters if m.lead in office.people]
-    colleagues = [{"id": p.id, "name": p.name, "title": p.title, "matter": m.id} for p, m in zip(leads, matters, strict=False)]
+    colleagues = [
+        {"id": p.id, "name": p.name, "title": p.title, "matter": m.id} for p, m in zip(leads, matters, strict=False)
+    ]
     demands = [
-        {"id": d.id, "work": d.kind, "matter": d.matter, "cadence": d.cadence, "contact_in_firm": office.matters[d.matter].lead}
+        {"id": d.id, "work": d.kind, "matter": d.matter, "cadence": d.cadence, "contact_in_firm":
+        office.matters[d.matter].lead}
         for d in sorted(office.demands.values(), key=lambda d: d.id) if d.contact == person
     ]  # fmt: skip
     return render(
@@ -75,7 +87,8 @@ class Briefing:
         self.seen = view(office, person)
         self.calendar = calendar_for(office.calendar)
 
-    # -- small things ---------------------------------------------------------------------------------------------------
+    # -- small things
+    # ---------------------------------------------------------------------------------------------------
 
     def when(self, at: int) -> str:
         """Return a local time as people write it, or nothing."""
@@ -91,7 +104,8 @@ class Briefing:
         text = self.texts(body)
         return text if len(text) <= SHOWN else text[:SHOWN] + " [cut]"
 
-    # -- records --------------------------------------------------------------------------------------------------------
+    # -- records
+    # --------------------------------------------------------------------------------------------------------
 
     def memory(self, m: Memory) -> dict[str, Any]:
         return {"id": m.id, "text": self.text(m.text), "about": m.about, "matter": m.matter, "due": self.when(m.due),
@@ -154,7 +168,8 @@ class Briefing:
             "asks": m.asks, "thread": m.thread, "cites": [self.file(f) for f in self.seen.readable(m.cites)],
         }  # fmt: skip
 
-    # -- stimuli --------------------------------------------------------------------------------------------------------
+    # -- stimuli
+    # --------------------------------------------------------------------------------------------------------
 
     def stimulus(self, s: Stimulus) -> dict[str, Any]:
         """Return what wakes the person, with the content they need to act on it."""
@@ -196,13 +211,16 @@ class Briefing:
         versions = self.seen.versions(file_id)
         return self.file(versions[-1].ref) if versions else "(a file you may not see)"
 
-    # -- the whole ------------------------------------------------------------------------------------------------------
+    # -- the whole
+    # ------------------------------------------------------------------------------------------------------
 
     def work(self) -> list[dict[str, Any]]:
         """Return the requests and delegations that are open for this person."""
         requests = [self.request(r) for r in self.seen.requests() if r.state in ("open", "accepted")]
         delegations = [
-            self.delegation(d) for d in self.seen.delegations() if d.state in ("working", "asking", "submitted", "stopped")
+            self.delegation(d)
+            for d in self.seen.delegations()
+            if d.state in ("working", "asking", "submitted", "stopped")
         ]
         return [*requests[-20:], *delegations[-12:]]
 
@@ -229,14 +247,17 @@ class Briefing:
             {"mail": m.id, "subject": m.subject, "to": m.to, "at": self.when(m.at)}
             for m in self.seen.mails(40) if m.sender == self.person and m.thread == m.id
         ]  # fmt: skip
-        return render("client_wake", now=self.calendar.describe(now), stimuli=[self.stimulus(s) for s in stimuli], work=sent[-12:])
+        return render(
+            "client_wake", now=self.calendar.describe(now), stimuli=[self.stimulus(s) for s in stimuli], work=sent[-12:]
+        )
 
     def meeting(self, entry: CalendarEntry, present: tuple[str, ...], now: int) -> str:
         """Return an attendee's view of a meeting."""
         kept = recall(self.office, self.person, (Stimulus(entry.id, "calendar", entry.id, now, entry.organizer),))
         names = ", ".join(self.office.people[p].name for p in present if p != self.person)
         return render(
-            "meeting_view", now=self.calendar.describe(now), title=entry.title, present=names, agenda=entry.agenda or "(none)",
+            "meeting_view", now=self.calendar.describe(now), title=entry.title, present=names, agenda=entry.agenda or
+            "(none)",
             commitments=[self.memory(m) for m in kept.commitments], decisions=[self.memory(m) for m in kept.decisions],
             questions=[self.memory(m) for m in kept.questions], work=self.work(),
         )  # fmt: skip

@@ -13,12 +13,18 @@ SPEED = 120
 class AdaptiveClock:
     """Lets at most `speed` simulated seconds pass a real second while the office is open; skips closed hours.
 
-    While activations run it slows by their number, so that a watcher sees people work; in an outage nothing is processed
+    While activations run it slows by their number, so that a watcher sees people work; in an outage nothing is
+    processed
     and so it stands still. `wall` returns seconds, `sleep` waits; both are passed in.
     """
 
     def __init__(
-        self, calendar: BusinessCalendar, now: int, wall: Callable[[], float], sleep: Callable[[float], None], speed: int = SPEED
+        self,
+        calendar: BusinessCalendar,
+        now: int,
+        wall: Callable[[], float],
+        sleep: Callable[[float], None],
+        speed: int = SPEED,
     ) -> None:
         self.calendar = calendar
         self.speed = max(1, min(speed, SPEED))

@@ -1,6 +1,7 @@
 """The seeded demand process: when a client's contact next brings work (DESIGN 6).
 
-A demand's n-th arrival is a function of (seed, demand, n) alone: the business day of its period, plus a drawn delay, at a
+A demand's n-th arrival is a function of (seed, demand, n) alone: the business day of its period, plus a drawn delay,
+at a
 drawn minute of the working day. `variety` is a number for the client's own draws, so no two months are alike.
 """
 

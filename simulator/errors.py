@@ -1,20 +1,20 @@
 """Every error that OfficeTown raises on purpose, drawn as a tree.
 
-    OfficeTownError            what was wrong, where, and what to do
-    +-- UsageError             the call was wrong                              exit code 2
-    |   +-- PackageError       a package does not hold together (carries its faults)
-    |   +-- UnknownReference   no such office, person, delegation, snapshot
-    +-- WorkFailed             the work itself failed                          exit code 1
-    |   +-- TapeMismatch       a recorded answer belongs to another request (RULE 2)
-    |   +-- CorruptStore       bytes do not match their hash
-    +-- BudgetExhausted        stopped by budget at a commit                   exit code 3
-    +-- InfrastructureError    the outside failed                              exit code 4
-        +-- ModelOutage        retryable faults past their deadline (RULE 3)
-        +-- SandboxError       the sandbox itself died; never tool output
-        +-- SandboxUnavailable no provider works on this machine
-        +-- StorageError       database or disk
-            +-- Fenced         another process took the office over (RULE 24)
-            +-- OfficeBusy     another process holds the office
+OfficeTownError            what was wrong, where, and what to do
++-- UsageError             the call was wrong                              exit code 2
+|   +-- PackageError       a package does not hold together (carries its faults)
+|   +-- UnknownReference   no such office, person, delegation, snapshot
++-- WorkFailed             the work itself failed                          exit code 1
+|   +-- TapeMismatch       a recorded answer belongs to another request (RULE 2)
+|   +-- CorruptStore       bytes do not match their hash
++-- BudgetExhausted        stopped by budget at a commit                   exit code 3
++-- InfrastructureError    the outside failed                              exit code 4
+    +-- ModelOutage        retryable faults past their deadline (RULE 3)
+    +-- SandboxError       the sandbox itself died; never tool output
+    +-- SandboxUnavailable no provider works on this machine
+    +-- StorageError       database or disk
+        +-- Fenced         another process took the office over (RULE 24)
+        +-- OfficeBusy     another process holds the office
 """
 
 from __future__ import annotations

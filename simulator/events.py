@@ -1,6 +1,7 @@
 """The events: everything that ever happened in an office, and nothing else (DESIGN 3).
 
-A payload's tag is `<noun>.<verb>/<version>`. `Event.encode` gives the canonical bytes that are stored and hashed (RULE 20);
+A payload's tag is `<noun>.<verb>/<version>`. `Event.encode` gives the canonical bytes that are stored and hashed
+(RULE 20);
 `decode` reads them back, through the upcasters when a stored version is older than the code's.
 """
 
@@ -44,7 +45,8 @@ from simulator.records import (
 )
 
 ENGINE_VERSION = "1"
-"""The first of the four things a run is a function of (RULE 1). Raised whenever the same tape could give another log."""
+"""The first of the four things a run is a function of (RULE 1). Raised whenever the same tape could give another
+log."""
 
 
 class Payload(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind"):
@@ -85,7 +87,8 @@ class Switches(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CalendarRules(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Working time. `hours` are (first, last) minutes of the local day; `weekdays` 0 is Monday; `holidays` ISO dates."""
+    """Working time. `hours` are (first, last) minutes of the local day; `weekdays` 0 is Monday; `holidays` ISO
+    dates."""
 
     zone: str = "Europe/London"
     opens: int = 540
@@ -111,7 +114,8 @@ class OfficeOpened(Payload, frozen=True, tag="office.opened/1"):
 
 
 class OfficeForked(Payload, frozen=True, tag="office.forked/1"):
-    """A fork's first own event. `change` names a file version whose bytes it replaces: an experiment's altered figure."""
+    """A fork's first own event. `change` names a file version whose bytes it replaces: an experiment's altered
+    figure."""
 
     parent: str
     revision: int
@@ -391,18 +395,21 @@ class ConflictRaised(Payload, frozen=True, tag="conflict.raised/1"):
 
 PAYLOADS: tuple[type[Payload], ...] = tuple(Payload.__subclasses__())
 AnyPayload = (
-    OfficeOpened | OfficeForked | DepartmentAdded | PersonAdded | ClientAdded | MatterOpened | MemberAdded | MemberRemoved
+    OfficeOpened | OfficeForked | DepartmentAdded | PersonAdded | ClientAdded | MatterOpened | MemberAdded |
+    MemberRemoved
     | ClearanceSet | DemandSet | SkillShelved | FileSaved | FileAccepted | FileShared | FileRevoked | FileClassified
     | RoomOpened | RoomJoined | RoomLeft | MessagePosted | MailSent | EntryScheduled | EntryAnswered | EntryMoved
     | EntryCancelled | OccurrenceBegan | MeetingEnded | NoticeGiven | RequestMade | RequestAnswered | DelegationOpened
-    | RoundOpened | SegmentLanded | QuestionAsked | QuestionAnswered | WorkSubmitted | WorkReviewed | DelegationWithdrawn
+    | RoundOpened | SegmentLanded | QuestionAsked | QuestionAnswered | WorkSubmitted | WorkReviewed |
+    DelegationWithdrawn
     | MemoryNoted | MemoryClosed | LookedInto | ActivationStarted | ActivationLanded | SessionOpened | StimulusArrived
     | TimerSet | ConflictRaised
 )  # fmt: skip
 
 
 class Event(msgspec.Struct, frozen=True):
-    """One thing that happened. `actor` is a person, an assistant (`assistant:<delegation>`) or `engine`; `activation` its
+    """One thing that happened. `actor` is a person, an assistant (`assistant:<delegation>`) or `engine`;
+    `activation` its
     cause. `revision` counts from 1 and is never shown to anyone in the office (RULE 8)."""
 
     revision: int

@@ -1,4 +1,5 @@
-"""The simulator's ports: what it asks of the outside. Each is fulfilled in `services/` by a sibling named after its technology."""
+"""The simulator's ports: what it asks of the outside. Each is fulfilled in `services/` by a sibling named after its
+technology."""
 
 from __future__ import annotations
 
@@ -8,7 +9,6 @@ from typing import Protocol
 import msgspec
 
 from simulator.conversation import Message, ModelRequest, ModelResponse
-
 
 # -- models -----------------------------------------------------------------------------------------------------------
 
@@ -65,7 +65,8 @@ class SandboxSpec(msgspec.Struct, frozen=True):
     """What a sandbox is started with.
 
     `home` is copied to /home/npc/computer (writable); `mounts` maps `company`, `services`, `task` to read-only trees
-    under /mnt. `now` is the simulated time in seconds since the epoch (RULE 36). `label` names it for people and reapers.
+    under /mnt. `now` is the simulated time in seconds since the epoch (RULE 36). `label` names it for people and
+    reapers.
     """
 
     label: str
@@ -89,7 +90,8 @@ class ShellState(msgspec.Struct, frozen=True):
 class CommandResult(msgspec.Struct, frozen=True):
     """One command's outcome. `stdout` and `stderr` are cut, decoded with replacement and bounded.
 
-    `ended` is `exit`, `timeout` (the tree was killed, partial output kept) or `limit` (killed by a resource limit, named
+    `ended` is `exit`, `timeout` (the tree was killed, partial output kept) or `limit` (killed by a resource limit,
+    named
     in `note`).
     """
 
@@ -104,8 +106,10 @@ class CommandResult(msgspec.Struct, frozen=True):
 class Sandbox(Protocol):
     """A running sandbox. Raises `SandboxError` when it is dead: never a result that looks like tool output.
 
-    `read` and `write` take a path inside (relative ones start at the home) and raise `OSError` in plain words for what is
-    not there, not a file, not allowed, or larger than `limit` bytes. What `export_home` refuses is no longer in the home
+    `read` and `write` take a path inside (relative ones start at the home) and raise `OSError` in plain words for
+    what is
+    not there, not a file, not allowed, or larger than `limit` bytes. What `export_home` refuses is no longer in the
+    home
     either, so that a sandbox that lives on equals one restored from what was exported.
     """
 
@@ -113,7 +117,8 @@ class Sandbox(Protocol):
     def read(self, path: str, limit: int = 2_000_000) -> bytes: ...
     def write(self, path: str, data: bytes) -> None: ...
     def export_home(self) -> tuple[tuple[TreeEntry, ...], tuple[str, ...]]:
-        """Read the home back as hostile: return (entries, whose bytes are now in the blob store; refusals in plain words)."""
+        """Read the home back as hostile: return (entries, whose bytes are now in the blob store; refusals in plain
+        words)."""
         ...
 
     def close(self) -> None: ...
@@ -187,9 +192,7 @@ class Journal(Protocol):
     ) -> None: ...
     def events(self, after: int = 0, upto: int | None = None) -> Iterator[tuple[int, bytes]]: ...
     def body(self, sha256: str) -> str: ...
-    def record(
-        self, calls: Iterable[tuple[ModelRequest, ModelResponse]], tools: Iterable[TapeTool] = ()
-    ) -> None: ...
+    def record(self, calls: Iterable[tuple[ModelRequest, ModelResponse]], tools: Iterable[TapeTool] = ()) -> None: ...
     def begin_call(self, request: ModelRequest, worst_case_micros: int) -> None:
         """Note that a call is about to be made, so that a crash charges it at its worst case (RULE 2)."""
         ...

@@ -1,6 +1,7 @@
 """The things an office knows: people, matters, files, rooms, work. Frozen values; the fold makes new ones.
 
-Times are whole seconds since 1970-01-01T00:00:00Z in simulated time. Ids are short strings; people, departments, clients
+Times are whole seconds since 1970-01-01T00:00:00Z in simulated time. Ids are short strings; people, departments,
+clients
 and matters have slugs (`elena`, `assurance`), everything else the id of the act that made it (`elena.12.3`, RULE 8).
 
 An *audience* is one of `person:<id>`, `department:<id>`, `matter:<id>`, `client:<id>`, `everyone` (all staff).
@@ -26,7 +27,8 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Body(Record, frozen=True):
-    """A text: `text` itself when short, else the `sha256` under which the journal keeps it. `size` is in UTF-8 bytes."""
+    """A text: `text` itself when short, else the `sha256` under which the journal keeps it. `size` is in UTF-8
+    bytes."""
 
     text: str = ""
     sha256: str = ""
@@ -81,7 +83,8 @@ class Client(Record, frozen=True):
 
 
 class Matter(Record, frozen=True):
-    """A piece of work for a client, or an internal programme (`client` empty). Its id is also its wall when it has a client."""
+    """A piece of work for a client, or an internal programme (`client` empty). Its id is also its wall when it has a
+    client."""
 
     id: str
     name: str
@@ -110,7 +113,8 @@ class Demand(Record, frozen=True):
 
 
 class FileVersion(Record, frozen=True):
-    """One immutable version. `walls` are matter ids whose teams alone may see it; `release` are clients it may go to."""
+    """One immutable version. `walls` are matter ids whose teams alone may see it; `release` are clients it may go
+    to."""
 
     number: int
     blob: Blob
@@ -201,9 +205,11 @@ class Mail(Record, frozen=True):
 
 
 class CalendarEntry(Record, frozen=True):
-    """A calendar event. `rule` is an RFC 5545 RRULE value (empty: once). `answers` are (person, accepted|declined|tentative).
+    """A calendar event. `rule` is an RFC 5545 RRULE value (empty: once). `answers` are (person,
+    accepted|declined|tentative).
 
-    `kind`: `meeting` takes its free attendees together; `rhythm` wakes each attendee; `deadline` reminds; `focus` blocks.
+    `kind`: `meeting` takes its free attendees together; `rhythm` wakes each attendee; `deadline` reminds; `focus`
+    blocks.
     """
 
     id: str
@@ -289,7 +295,8 @@ class Review(Record, frozen=True):
 class Round(Record, frozen=True):
     """One round of a delegation. The mounts are as of `revision` and do not change within it (RULE 15).
 
-    `home` is the blob of the manifest (a list of `TreeEntry`) the last landed segment left; `segments` counts landed ones.
+    `home` is the blob of the manifest (a list of `TreeEntry`) the last landed segment left; `segments` counts landed
+    ones.
     """
 
     number: int
@@ -405,7 +412,8 @@ class Stimulus(Record, frozen=True):
 class Timer(Record, frozen=True):
     """Something the clock will bring. `key` is unique in an office; setting it again moves it; `at` 0 clears it.
 
-    Kinds: `occurrence` (calendar entry), `day` (a person's day start), `due` (request, delegation or commitment), `demand`,
+    Kinds: `occurrence` (calendar entry), `day` (a person's day start), `due` (request, delegation or commitment),
+    `demand`,
     `answer` (unanswered question, RULE 14), `retry` (an unavailable model, RULE 3), `meeting` (a meeting tried again,
     RULE 17), `segment` (an assistant's next segment).
     """
@@ -429,7 +437,8 @@ class Conflict(Record, frozen=True):
 
 
 class Running(Record, frozen=True):
-    """An activation that has started and not landed. `revision` is what it reads; `people` are busy meanwhile. `taken` are
+    """An activation that has started and not landed. `revision` is what it reads; `people` are busy meanwhile.
+    `taken` are
     the ids of all stimuli it took, those merged into another one included (RULE 11)."""
 
     id: str

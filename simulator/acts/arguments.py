@@ -129,11 +129,14 @@ class AnswerQuestion(Arguments, frozen=True):
 
 
 class ReviewWork(Arguments, frozen=True):
-    """Decide on a submission after opening the files themselves: accept, revise (faults) or supplement (something missing)."""
+    """Decide on a submission after opening the files themselves: accept, revise (faults) or supplement (something
+    missing)."""
 
     delegation: Short
     decision: Literal["accept", "revise", "supplement"]
-    notes: Annotated[Text, D(description="for revise and supplement: each fault with file, place, found and expected")] = ""
+    notes: Annotated[
+        Text, D(description="for revise and supplement: each fault with file, place, found and expected")
+    ] = ""
     files: Annotated[Names, D(description="for accept: the files accepted; empty means all submitted")] = ()
 
 
@@ -167,7 +170,8 @@ class Classify(Arguments, frozen=True):
 
 
 class ShareFile(Arguments, frozen=True):
-    """Share exactly this version with people, a department, a matter's team, or everyone. It must have been accepted."""
+    """Share exactly this version with people, a department, a matter's team, or everyone. It must have been
+    accepted."""
 
     file: Short
     audience: Annotated[Names, D(description="person:<id>, department:<id>, matter:<id>, client:<id> or everyone")]
@@ -181,7 +185,8 @@ class Unshare(Arguments, frozen=True):
 
 
 class Note(Arguments, frozen=True):
-    """Keep something in memory: a commitment, discussion, open decision, a record about a colleague, an open question."""
+    """Keep something in memory: a commitment, discussion, open decision, a record about a colleague, an open
+    question."""
 
     record: Literal["commitment", "discussion", "decision", "colleague", "question"]
     text: Text

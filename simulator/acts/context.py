@@ -1,6 +1,8 @@
-"""What an act is decided with. Each act is checked when it is called, answered at once, and decided again at commit (RULE 18).
+"""What an act is decided with. Each act is checked when it is called, answered at once, and decided again at commit
+(RULE 18).
 
-A handler takes an `ActContext` and its arguments, and either returns payloads with an answer or raises `Refused`. It is the
+A handler takes an `ActContext` and its arguments, and either returns payloads with an answer or raises `Refused`. It
+is the
 same function both times: against the person's working copy when called, against the office as it is at commit.
 """
 

@@ -1,4 +1,5 @@
-"""Acts on files: save, accept, sign off, classify, share, take back. Saving, accepting and sharing are three acts (DESIGN 4)."""
+"""Acts on files: save, accept, sign off, classify, share, take back. Saving, accepting and sharing are three acts
+(DESIGN 4)."""
 
 from __future__ import annotations
 
@@ -110,8 +111,11 @@ def _matter_of(office: Office, path: str) -> str:
     return ""
 
 
-def acceptance(ctx: ActContext, ref: FileRef, capacity: Literal["accept", "quality_signoff"], replaces: str, suffix: str = "") -> FileAccepted:
-    """Return the event that accepts exactly one version; refuses a second acceptance that replaces nothing (RULE 18)."""
+def acceptance(
+    ctx: ActContext, ref: FileRef, capacity: Literal["accept", "quality_signoff"], replaces: str, suffix: str = ""
+) -> FileAccepted:
+    """Return the event that accepts exactly one version; refuses a second acceptance that replaces nothing (RULE
+    18)."""
     ctx.allow(capacity, ref)
     ctx.rely("accepted", ref.file)
     standing = [ctx.office.acceptances[i] for i in ctx.office.accepted.get(ref.file, ())]
@@ -167,7 +171,8 @@ def audience_of(ctx: ActContext, text: str) -> str:
 def grants_for(ctx: ActContext, ref: FileRef, audiences: tuple[str, ...], first: int = 0) -> tuple[Payload, ...]:
     """Return the grants that share a version, after every publishing check (DESIGN 4). Refuses with all the reasons.
 
-    A team or department that shares a wall with a person who may not receive is refused as a whole: sharing with part of
+    A team or department that shares a wall with a person who may not receive is refused as a whole: sharing with part
+    of
     a team would tell the others nothing and the giver a falsehood.
     """
     refusals: list[str] = []

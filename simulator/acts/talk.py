@@ -119,7 +119,8 @@ def _mail(
 
 
 def client_mail(ctx: ActContext, args: a.ClientMail) -> Outcome:
-    """A client writes. Attachments become confidential files of the matter, visible to its team and their sender alone."""
+    """A client writes. Attachments become confidential files of the matter, visible to its team and their sender
+    alone."""
     to = ctx.people(args.to)
     if not to or not args.text.strip():
         raise Refused("a mail needs a recipient and a text")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simulator.access import Subject, can
 from simulator.acts import arguments as a
 from simulator.acts.context import ActContext, Outcome, Refused
 from simulator.acts.files import acceptance, safe_path
@@ -17,7 +18,6 @@ from simulator.events import (
     RoundOpened,
     WorkReviewed,
 )
-from simulator.access import Subject, can
 from simulator.fold.work import DELEGATION_MOVES, REQUEST_MOVES
 from simulator.records import Body, Delegation, Request, Review
 
@@ -143,7 +143,10 @@ def review(ctx: ActContext, args: a.ReviewWork) -> Outcome:
     chosen = ctx.files(args.files) or submitted
     foreign = [f for f in chosen if f not in submitted]
     if foreign:
-        raise Refused("accept names exactly the versions that were submitted: " + ", ".join(f"{f.file}@{f.version}" for f in submitted))
+        raise Refused(
+            "accept names exactly the versions that were submitted: "
+            + ", ".join(f"{f.file}@{f.version}" for f in submitted)
+        )
     if not chosen:
         raise Refused("nothing was submitted: ask for a supplement or withdraw")
     ctx.rely("delegation", work.id)
@@ -172,13 +175,17 @@ def _again(ctx: ActContext, work: Delegation, args: a.ReviewWork) -> Outcome:
 def withdraw(ctx: ActContext, args: a.Withdraw) -> Outcome:
     if args.ref in ctx.office.requests:
         request = _request(ctx, args.ref, "withdrawn", "asker")
-        event: Payload = RequestAnswered(request.id, ctx.actor, "withdrawn", Body(args.reason[:200], size=len(args.reason[:200].encode())))
+        event: Payload = RequestAnswered(
+            request.id, ctx.actor, "withdrawn", Body(args.reason[:200], size=len(args.reason[:200].encode()))
+        )
         return Outcome((event,), {"request": request.id, "state": "withdrawn"})
     ctx.allow("review", args.ref)
     work = ctx.office.delegations[args.ref]
     if "withdrawn" not in DELEGATION_MOVES[work.state]:
         raise Refused(f"the delegation is {work.state}: it cannot be withdrawn")
-    return Outcome((DelegationWithdrawn(work.id, ctx.actor, args.reason[:500]),), {"delegation": work.id, "state": "withdrawn"})
+    return Outcome(
+        (DelegationWithdrawn(work.id, ctx.actor, args.reason[:500]),), {"delegation": work.id, "state": "withdrawn"}
+    )
 
 
 def change_team(ctx: ActContext, args: a.ChangeTeam) -> Outcome:

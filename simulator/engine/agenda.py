@@ -1,6 +1,7 @@
 """The engine's queue: what happens next, in the order of RULES 5 and 6.
 
-A key is a tuple (instant, phase, actor, number, reference), compared element by element. At one instant all landings come
+A key is a tuple (instant, phase, actor, number, reference), compared element by element. At one instant all landings
+come
 first, then stimuli, then starts. Meetings start before people do: their actor sorts first.
 """
 

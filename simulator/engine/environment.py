@@ -86,7 +86,8 @@ class Bodies:
 class Settings(msgspec.Struct, frozen=True):
     """How an engine works; nothing here changes the event log.
 
-    `concurrency` people (meetings count as one) and `workers` assistants at once; `commit_items` items at most are processed
+    `concurrency` people (meetings count as one) and `workers` assistants at once; `commit_items` items at most are
+    processed
     before a commit.
     """
 

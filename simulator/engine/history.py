@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from collections.abc import Iterator
+from typing import Protocol
 
 from simulator.engine.record import restore
 from simulator.errors import UnknownReference

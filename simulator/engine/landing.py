@@ -25,8 +25,8 @@ from simulator.events import (
     SegmentLanded,
     WorkSubmitted,
 )
-from simulator.fold.files import path_key
 from simulator.fold.engine import RETRY_HOURS
+from simulator.fold.files import path_key
 from simulator.ports import TreeEntry
 from simulator.records import Conflict, FileRef, FileVersion, Grant, Meeting, Memory, Submission
 
@@ -81,7 +81,8 @@ class Landing:
         for question, conclusion in run.looked:
             self.record.emit(run.actor, run.running.id, LookedInto(run.actor, question, conclusion, run.opened))
 
-    # -- meetings -------------------------------------------------------------------------------------------------------
+    # -- meetings
+    # -------------------------------------------------------------------------------------------------------
 
     def _meeting(self, run: MeetingRun, at: int) -> None:
         entry, name = run.entry, run.running.id
@@ -103,8 +104,12 @@ class Landing:
         file_id = f"{name}.minutes"
         version = FileVersion(1, blob, media_type(path), organizer, name, at, level, walls, sources=cited)
         known = office.by_path.get(path_key(space, path))
-        saved = FileSaved(file_id, space, path if known is None else f"Meetings/{name}.md", owner, entry.matter, version)
-        audiences = (f"matter:{matter.id}",) if matter else tuple(f"person:{p}" for p in entry.attendees if p != organizer)
+        saved = FileSaved(
+            file_id, space, path if known is None else f"Meetings/{name}.md", owner, entry.matter, version
+        )
+        audiences = (
+            (f"matter:{matter.id}",) if matter else tuple(f"person:{p}" for p in entry.attendees if p != organizer)
+        )
         grants = [
             FileShared(Grant(f"{name}.minutes.g{k}", file_id, 1, audience, organizer, at, "minutes, for those invited"))
             for k, audience in enumerate(audiences)
@@ -122,7 +127,8 @@ class Landing:
                           FileRef(file_id, 1), run.turns, entry.matter)  # fmt: skip
         self.record.emit(organizer, name, MeetingEnded(meeting))
 
-    # -- segments -------------------------------------------------------------------------------------------------------
+    # -- segments
+    # -------------------------------------------------------------------------------------------------------
 
     def _given_up(self, run: SegmentRun) -> bool:
         return self.record.office.counts.get(f"u:{run.running.actor}", 0) >= len(RETRY_HOURS)

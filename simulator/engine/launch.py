@@ -1,4 +1,5 @@
-"""Starts: from a stimulus, a meeting's time or a delegation to a running activation; and the resuming of one (RULES 6, 12, 15, 17)."""
+"""Starts: from a stimulus, a meeting's time or a delegation to a running activation; and the resuming of one (RULES
+6, 12, 15, 17)."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class Launcher:
     def _next_revision(self) -> int:
         return self.record.office.revision + 1
 
-    # -- people ---------------------------------------------------------------------------------------------------------
+    # -- people
+    # ---------------------------------------------------------------------------------------------------------
 
     def person(self, person: str, at: int) -> PersonRun:
         """Start a person's activation with up to 12 of their stimuli."""
@@ -83,7 +85,8 @@ class Launcher:
                 return carried_over(*held)
         return ()
 
-    # -- meetings -------------------------------------------------------------------------------------------------------
+    # -- meetings
+    # -------------------------------------------------------------------------------------------------------
 
     def meeting(self, entry_id: str, at: int) -> MeetingRun | None:
         """Start a meeting with those who are free, all at once; None while the organizer or all others are busy."""
@@ -107,7 +110,8 @@ class Launcher:
         systems = {p: system_prompt(base, p) for p in running.people}
         return MeetingRun(self.env, self.bodies, running, base, systems=systems, prompts=prompts)
 
-    # -- segments -------------------------------------------------------------------------------------------------------
+    # -- segments
+    # -------------------------------------------------------------------------------------------------------
 
     def segment(self, delegation_id: str, at: int) -> SegmentRun:
         """Start the next segment of a delegation's present round."""
@@ -169,7 +173,9 @@ class Launcher:
             entries.append(TreeEntry(file.path, blob, file.mode))
         return tuple(sorted(entries, key=lambda e: e.path))
 
-    def _messages(self, work: Delegation, base: Office, running: Running, task: str) -> tuple[list[Message], ShellState]:
+    def _messages(
+        self, work: Delegation, base: Office, running: Running, task: str
+    ) -> tuple[list[Message], ShellState]:
         """Return the conversation a segment starts with (RULES 14 and 15)."""
         principal = base.people[work.principal]
         latest = work.rounds[-1]
@@ -200,7 +206,8 @@ class Launcher:
                     return held
         return None
 
-    # -- resuming -------------------------------------------------------------------------------------------------------
+    # -- resuming
+    # -------------------------------------------------------------------------------------------------------
 
     def resume(self, running: Running) -> Run:
         """Go on with an activation that was running when the process ended: from its base, its tape does the rest."""

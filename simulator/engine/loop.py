@@ -1,7 +1,9 @@
 """The engine: a deterministic, parallel, discrete-event loop (DESIGN 5, RULES 5 to 10).
 
-One thread owns the office, the queue and the log. Workers only call models and sandboxes. The next item is processed while
-no running activation could still land before it; so the log is a function of what was answered, never of what answered first.
+One thread owns the office, the queue and the log. Workers only call models and sandboxes. The next item is processed
+while
+no running activation could still land before it; so the log is a function of what was answered, never of what
+answered first.
 """
 
 from __future__ import annotations
@@ -9,9 +11,12 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from typing import NamedTuple
 
+from simulator.businesstime import calendar_for
 from simulator.conversation import ModelRequest, ModelResponse, ToolCall
+from simulator.demand import period_of, variety
 from simulator.engine.agenda import MEETING_ACTOR, Agenda, Item, Key, Phase
 from simulator.engine.environment import Bodies, Environment, Parked
 from simulator.engine.inbox import start_due
@@ -28,12 +33,9 @@ from simulator.events import (
     QuestionAnswered,
     StimulusArrived,
 )
-from simulator.demand import period_of, variety
-from simulator.businesstime import calendar_for
 from simulator.office import Office
 from simulator.ports import TapeTool
 from simulator.records import Body, Meeting, Stimulus, Timer
-from datetime import date
 
 MEETING_PATIENCE = 1_800
 """Seconds for which a meeting is tried again (RULE 17)."""
@@ -86,7 +88,8 @@ class Engine:
         """Ask the engine to stop at the next commit; answers in flight are still stored. Safe from a signal handler."""
         self._stop = self._asked = True
 
-    # -- the loop -------------------------------------------------------------------------------------------------------
+    # -- the loop
+    # -------------------------------------------------------------------------------------------------------
 
     def run(self, until: int) -> Office:
         """Process everything up to and including the instant `until`, commit, and return the office.
@@ -159,7 +162,8 @@ class Engine:
         at_work = (r for r in self.runs.values() if r.outcome is None and r.floor().at <= self._until)
         return sum(1 for r in at_work if isinstance(r, kind) is not other)
 
-    # -- processing -----------------------------------------------------------------------------------------------------
+    # -- processing
+    # -----------------------------------------------------------------------------------------------------
 
     def _process(self, item: Item) -> None:
         if item.key.at > self.now:
@@ -262,7 +266,8 @@ class Engine:
             stimulus = Stimulus(f"{timer.key}:{timer.number}", "demand", demand.id, at, "engine", timer.key, text=text)
         return (StimulusArrived(timer.owner, stimulus),)
 
-    # -- runs -----------------------------------------------------------------------------------------------------------
+    # -- runs
+    # -----------------------------------------------------------------------------------------------------------
 
     def _go(self, run: Run) -> None:
         self.runs[run.running.id] = run
@@ -308,12 +313,16 @@ class Engine:
                     f"(tape {stored.fingerprint[:12]}, now {request.fingerprint[:12]}). The office was recorded by another "
                     "version or its record was changed: replay it with the version that wrote it."
                 )
-            self._done.put(Done(run, request, stored.response, taped=True))
-            self._in_flight += 1
+            self._hand_in(Done(run, request, stored.response, taped=True))
             return
         if self._halted:
             return
         self._submit(lambda: self._ask(run, request))
+
+    def _hand_in(self, done: Done) -> None:
+        """Take an answer that is there already."""
+        self._in_flight += 1
+        self._done.put(done)
 
     def _submit(self, job: Callable[[], Done]) -> None:
         assert self._pool is not None
@@ -335,14 +344,18 @@ class Engine:
         except BaseException as fault:  # noqa: BLE001 - as above
             return Done(run, calls=calls, fault=fault)
 
+    def _receive(self, block: bool) -> Done | None:
+        """Return what a worker has finished, waiting for it if asked to."""
+        try:
+            return self._done.get(block=block)
+        except queue.Empty:
+            return None
+
     def _collect(self, block: bool) -> None:
         """Take what workers have finished: store it in one transaction, then go on with each run."""
         batch: list[Done] = []
-        while True:
-            try:
-                batch.append(self._done.get(block=block and not batch, timeout=None))
-            except queue.Empty:
-                break
+        while (done := self._receive(block and not batch)) is not None:
+            batch.append(done)
             self._in_flight -= 1
         if not batch:
             return
@@ -356,7 +369,9 @@ class Engine:
                 self._continue(done)
 
     def _store(self, batch: list[Done]) -> None:
-        fresh = [(d.request, d.response) for d in batch if d.request is not None and d.response is not None and not d.taped]
+        fresh = [
+            (d.request, d.response) for d in batch if d.request is not None and d.response is not None and not d.taped
+        ]
         tools = [tool for d in batch for tool in d.tools]
         if fresh or tools:
             self.env.journal.record(fresh, tools)
@@ -397,7 +412,8 @@ class Engine:
         while self._in_flight:
             self._collect(block=True)
 
-    # -- resuming -------------------------------------------------------------------------------------------------------
+    # -- resuming
+    # -------------------------------------------------------------------------------------------------------
 
     def _resume(self) -> None:
         """Queue what the office is waiting for, and go on with what was running (DESIGN 8)."""
@@ -412,7 +428,8 @@ class Engine:
 
 
 def _explained(fault: BaseException) -> BaseException:
-    """Return errors raised on purpose as they are; anything else keeps its traceback for the person who reads it at night."""
+    """Return errors raised on purpose as they are; anything else keeps its traceback for the person who reads it at
+    night."""
     return fault if isinstance(fault, OfficeTownError) else fault
 
 

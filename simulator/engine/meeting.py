@@ -20,7 +20,8 @@ TURN_LIMIT = 18
 
 
 class MeetingRun(Run):
-    """A meeting under way. `systems` and `prompts` are each attendee's role card and view, made from the base office."""
+    """A meeting under way. `systems` and `prompts` are each attendee's role card and view, made from the base
+    office."""
 
     def __init__(
         self,

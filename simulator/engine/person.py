@@ -1,4 +1,5 @@
-"""A person's activation: their conversation with the model, its tools, look-ups in a branch, compaction (RULES 12, 13, 18)."""
+"""A person's activation: their conversation with the model, its tools, look-ups in a branch, compaction (RULES 12,
+13, 18)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from simulator.engine.run import Run, tool_result
 from simulator.office import Office
 from simulator.prompts import render
 from simulator.records import Body, Running
-from simulator.tools.catalog import CLIENT_TOOLS, Finish, LookInto, PERSON_TOOLS, READ_TOOLS, known_tools
+from simulator.tools.catalog import CLIENT_TOOLS, PERSON_TOOLS, READ_TOOLS, Finish, LookInto, known_tools
 from simulator.tools.reading import read_tool
 
 BRANCH_TURNS = 6
@@ -45,7 +46,8 @@ class Branch:
 class PersonRun(Run):
     """An activation of a principal or a client.
 
-    `carried` is the day's conversation so far (empty: a fresh day), `system` the role card, `prompt` the wake-up message.
+    `carried` is the day's conversation so far (empty: a fresh day), `system` the role card, `prompt` the wake-up
+    message.
     """
 
     def __init__(
@@ -79,7 +81,8 @@ class PersonRun(Run):
         self._overflowed = False
         self.looked: list[tuple[str, Body]] = []
 
-    # -- what to ask ----------------------------------------------------------------------------------------------------
+    # -- what to ask
+    # ----------------------------------------------------------------------------------------------------
 
     def next_request(self) -> ModelRequest:
         """Return the next call: of the branch, of a compaction, or of the day's conversation."""
@@ -98,7 +101,8 @@ class PersonRun(Run):
         long = self.conversation.chars > self.base.compaction_chars and len(self.conversation.messages) > 4
         return (long or self._overflowed) and not self._compacting
 
-    # -- what was answered ----------------------------------------------------------------------------------------------
+    # -- what was answered
+    # ----------------------------------------------------------------------------------------------
 
     def feed(self, request: ModelRequest, response: ModelResponse) -> None:
         """Take an answer of whichever conversation asked for it."""
@@ -166,7 +170,8 @@ class PersonRun(Run):
             return self.try_act(self.actor, call.name, parsed)
         return read_tool(self, self.actor, call.name, parsed)
 
-    # -- the branch -----------------------------------------------------------------------------------------------------
+    # -- the branch
+    # -----------------------------------------------------------------------------------------------------
 
     def _open_branch(self, call: ToolCall, question: str) -> None:
         prompt = render("branch", question=question, turns=BRANCH_TURNS)

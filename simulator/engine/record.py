@@ -54,9 +54,20 @@ class Recorder:
             elif isinstance(payload, RoundOpened):
                 self.opened_rounds[payload.delegation, payload.number] = self.office
             elif isinstance(payload, MailSent) and payload.mail.external:
-                self._outbox.append(OutboxItem(f"mail:{payload.mail.id}", f"mail:{payload.mail.sender}", "mail", canonical(payload.mail)))
+                self._outbox.append(
+                    OutboxItem(
+                        f"mail:{payload.mail.id}", f"mail:{payload.mail.sender}", "mail", canonical(payload.mail)
+                    )
+                )
             elif isinstance(payload, MessagePosted) and self.env.settings.carriers:
-                self._outbox.append(OutboxItem(f"message:{payload.message.id}", f"room:{payload.message.room}", "message", canonical(payload.message)))
+                self._outbox.append(
+                    OutboxItem(
+                        f"message:{payload.message.id}",
+                        f"room:{payload.message.room}",
+                        "message",
+                        canonical(payload.message),
+                    )
+                )
 
     def take_news(self) -> tuple[tuple[Timer, ...], tuple[str, ...]]:
         """Return, once, the timers set and the people woken since last asked."""

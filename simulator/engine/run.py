@@ -40,7 +40,9 @@ class BufferedAct(msgspec.Struct, frozen=True):
 class Run:
     """A running activation. `base` is the office at its start, whatever lands meanwhile (RULE 6)."""
 
-    def __init__(self, env: Environment, bodies: Bodies, running: Running, base: Office, minimum: int, turn: int) -> None:
+    def __init__(
+        self, env: Environment, bodies: Bodies, running: Running, base: Office, minimum: int, turn: int
+    ) -> None:
         self.env = env
         self.bodies = bodies
         self.running = running
@@ -57,7 +59,8 @@ class Run:
         self._ordinal = 0
         self._bad = 0
 
-    # -- time -----------------------------------------------------------------------------------------------------------
+    # -- time
+    # -----------------------------------------------------------------------------------------------------------
 
     def instant(self, turns: int) -> int:
         """Return when effects land after so many turns (RULE 7)."""
@@ -72,7 +75,8 @@ class Run:
         turns = self.turns if self.outcome in ("done", "cut") else self.turns + 1
         return Key(self.instant(turns), Phase.LANDING, self.running.actor, self.running.number, self.running.id)
 
-    # -- model calls ----------------------------------------------------------------------------------------------------
+    # -- model calls
+    # ----------------------------------------------------------------------------------------------------
 
     def next_request(self) -> ModelRequest:
         """Return the next call to make. Only asked while `outcome` is None."""
@@ -87,7 +91,8 @@ class Run:
         self.calls += 1
         return self.running.id, self.calls
 
-    # -- acts -----------------------------------------------------------------------------------------------------------
+    # -- acts
+    # -----------------------------------------------------------------------------------------------------------
 
     def try_act(self, actor: str, tool: str, arguments: Arguments) -> dict[str, Any]:
         """Check an act now and answer it at once; it is buffered and checked again at commit."""
@@ -120,7 +125,8 @@ class Run:
         if ref not in self.opened:
             self.opened = (*self.opened, ref)
 
-    # -- tool calls -----------------------------------------------------------------------------------------------------
+    # -- tool calls
+    # -----------------------------------------------------------------------------------------------------
 
     def parse(self, call: ToolCall, known: dict[str, type[msgspec.Struct]]) -> msgspec.Struct | dict[str, Any]:
         """Read a call's arguments; a malformed call becomes an error the model is shown (bounded by `BAD_CALLS`)."""

@@ -22,7 +22,8 @@ CHANGED_LIMIT = 200
 class Mounts(msgspec.Struct, frozen=True):
     """The trees of a round, stored: what the sandbox is given, and which file versions were in them.
 
-    `heads` are the versions of the principal's own files as the round opened, by path key: drafts are checked against them.
+    `heads` are the versions of the principal's own files as the round opened, by path key: drafts are checked against
+    them.
     """
 
     home: tuple[TreeEntry, ...]
@@ -87,7 +88,8 @@ class SegmentRun(Run):
     def feed(self, request: ModelRequest, response: ModelResponse) -> None:
         raise NotImplementedError("a segment's answers are taken by `take`: its tools run outside the engine's thread")
 
-    # -- tools ----------------------------------------------------------------------------------------------------------
+    # -- tools
+    # ----------------------------------------------------------------------------------------------------------
 
     def from_tape(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
         """Take results that are on the tape; return the calls that are still to be carried out (RULE 35)."""
@@ -142,7 +144,8 @@ class SegmentRun(Run):
             self._sandbox.close()
             self._sandbox = None
 
-    # -- what it leaves -------------------------------------------------------------------------------------------------
+    # -- what it leaves
+    # -------------------------------------------------------------------------------------------------
 
     def manifest(self) -> Blob:
         """Store the home's manifest and return its blob."""

@@ -83,6 +83,5 @@ def clearance_set(o: Office, event: Event, p: ClearanceSet) -> None:
     put(o, people=o.people.insert(person.id, person), access_epoch=o.access_epoch + 1)
 
 
-
 def skill_shelved(o: Office, event: Event, p: SkillShelved) -> None:
     put(o, skills=o.skills.insert(p.name, Skill(p.name, p.description, p.files)))

@@ -1,4 +1,5 @@
-"""Folding of work: requests, delegations, rounds, questions, submissions, reviews. The state machines are the tables here."""
+"""Folding of work: requests, delegations, rounds, questions, submissions, reviews. The state machines are the tables
+here."""
 
 from __future__ import annotations
 
@@ -78,7 +79,9 @@ def request_answered(o: Office, event: Event, p: RequestAnswered) -> None:
     if p.state != "accepted":
         clear_timer(o, f"due:{r.id}")
         text = f"request {p.state}"
-        wake(o, other, Stimulus(f"{r.id}.{p.state}", "answer", r.id, event.sim_time, p.by, f"request:{r.id}", text=text))
+        wake(
+            o, other, Stimulus(f"{r.id}.{p.state}", "answer", r.id, event.sim_time, p.by, f"request:{r.id}", text=text)
+        )
 
 
 def delegation_opened(o: Office, event: Event, p: DelegationOpened) -> None:
@@ -108,7 +111,11 @@ def question_asked(o: Office, event: Event, p: QuestionAsked) -> None:
     d = o.delegations[p.delegation]
     question = Question(p.question, d.id, event.sim_time, p.body)
     _delegation(o, d, questions=(*d.questions, question))
-    wake(o, d.principal, Stimulus(p.question, "question", d.id, event.sim_time, f"assistant:{d.id}", f"delegation:{d.id}"))
+    wake(
+        o,
+        d.principal,
+        Stimulus(p.question, "question", d.id, event.sim_time, f"assistant:{d.id}", f"delegation:{d.id}"),
+    )
     at = calendar_for(o.calendar).add_business_hours(event.sim_time, ANSWER_HOURS)
     set_timer(o, Timer(f"answer:{p.question}", at, "answer", d.id, d.principal, len(d.questions)))
 

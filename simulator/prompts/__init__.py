@@ -22,8 +22,13 @@ def _lines(items: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_source), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    # Prompts are text for a model, not HTML: escaping would change what is said.
+    environment = Environment(  # noqa: S701
+        loader=FunctionLoader(_source),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
     )
     environment.filters["lines"] = _lines
     return environment

@@ -24,7 +24,8 @@ class ListFiles(Arguments, frozen=True):
 
 
 class OpenFile(Arguments, frozen=True):
-    """Open a file: text as it is, office documents as text with cells, formulas and values. Parts are counted from 1."""
+    """Open a file: text as it is, office documents as text with cells, formulas and values. Parts are counted from
+    1."""
 
     file: Annotated[str, D(description="path or id; `@<version>` for an exact version")]
     part: Annotated[int, D(ge=1)] = 1
@@ -149,8 +150,8 @@ READ_TOOLS = _specs(READING, READING) + _specs(OTHER, ["finish"])
 """Of a look-up."""
 PERSON_TOOLS = _specs(READING, READING) + act_tools("staff") + _specs(OTHER, ["look_into", "finish"])
 CLIENT_TOOLS = _specs(READING, CLIENT_READING) + act_tools("client") + _specs(OTHER, ["finish"])
-MEETING_TOOLS = (
-    _specs(OTHER, ["speak", "record_decision", "raise_question", "pass_turn", "close_meeting"]) + act_tools("meeting")
+MEETING_TOOLS = _specs(OTHER, ["speak", "record_decision", "raise_question", "pass_turn", "close_meeting"]) + act_tools(
+    "meeting"
 )
 
 _KINDS: dict[str, type[msgspec.Struct]] = {**READING, **OTHER, **{n: k.arguments for n, k in ACTS.items()}}

@@ -1,4 +1,5 @@
-"""The tools that read. All they show comes from `view`; opening a file is remembered, for what is made next inherits its class."""
+"""The tools that read. All they show comes from `view`; opening a file is remembered, for what is made next inherits
+its class."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ class Reader:
         self.seen = view(self.office, Subject(person))
         self.briefing = Briefing(self.office, person, run.bodies)
 
-    # -- files ----------------------------------------------------------------------------------------------------------
+    # -- files
+    # ----------------------------------------------------------------------------------------------------------
 
     def list_files(self, a: c.ListFiles) -> dict[str, Any]:
         wanted = a.folder.strip().strip("/").casefold()
@@ -72,7 +74,8 @@ class Reader:
         return {"ok": True, "hits": [{"kind": h.kind, "ref": h.ref, "at": self.briefing.when(h.at), "title": h.title,
                                       "snippet": h.snippet} for h in hits]}  # fmt: skip
 
-    # -- talk -----------------------------------------------------------------------------------------------------------
+    # -- talk
+    # -----------------------------------------------------------------------------------------------------------
 
     def read_room(self, a: c.ReadRoom) -> dict[str, Any]:
         wanted = a.room.strip().lstrip("#").casefold()
@@ -97,7 +100,8 @@ class Reader:
         ]  # fmt: skip
         return {"ok": True, "mails": rows}
 
-    # -- calendar -------------------------------------------------------------------------------------------------------
+    # -- calendar
+    # -------------------------------------------------------------------------------------------------------
 
     def see_calendar(self, a: c.SeeCalendar) -> dict[str, Any]:
         try:
@@ -124,7 +128,8 @@ class Reader:
     def _clock(self, at: int) -> str:
         return f"{self.briefing.calendar.local(at):%H:%M}"
 
-    # -- work, people, memory -------------------------------------------------------------------------------------------
+    # -- work, people, memory
+    # -------------------------------------------------------------------------------------------
 
     def list_work(self, a: c.ListWork) -> dict[str, Any]:
         requests = [r for r in self.seen.requests() if a.closed or r.state in ("open", "accepted")]
@@ -154,7 +159,8 @@ class Reader:
 
 
 READERS: dict[str, Callable[[Reader, Any], dict[str, Any]]] = {
-    "list_files": Reader.list_files, "open_file": Reader.open_file, "search": Reader.search, "read_room": Reader.read_room,
+    "list_files": Reader.list_files, "open_file": Reader.open_file, "search": Reader.search, "read_room":
+    Reader.read_room,
     "read_mail": Reader.read_mail, "list_mail": Reader.list_mail, "see_calendar": Reader.see_calendar,
     "free_busy": Reader.free_busy, "list_work": Reader.list_work, "read_work": Reader.read_work,
     "list_colleagues": Reader.list_colleagues, "read_memory": Reader.read_memory,

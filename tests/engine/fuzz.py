@@ -1,6 +1,7 @@
 """A model that does anything: its answers are drawn from the request's own hash, so equal requests get equal answers.
 
-It names real and unknown people, rooms, files and ids, right and wrong arguments, broken JSON, refusals and faults. What it
+It names real and unknown people, rooms, files and ids, right and wrong arguments, broken JSON, refusals and faults.
+What it
 knows it reads from the conversation, like any model.
 """
 
@@ -42,13 +43,17 @@ class Fuzz:
         calls = [self._call(draw, names, ids, k) for k in range(draw.between(1, 3))]
         if len(request.messages) > 12 or draw.chance(1, 4):
             end = next(n for n in ("finish", "submit", "close_meeting", names[0]) if n in names)
-            calls.append(ToolCall(f"e{draw.below(99)}", end, canonical({"report": "done"} if end == "submit" else {}).decode()))
+            calls.append(
+                ToolCall(f"e{draw.below(99)}", end, canonical({"report": "done"} if end == "submit" else {}).decode())
+            )
         return ModelResponse(tool_calls=tuple(calls), finish="tool_calls")
 
     def _call(self, draw: Stream, names: list[str], ids: list[str], k: int) -> ToolCall:
         name = draw.choice([n for n in names if n not in ("bash", "read", "write", "edit")])
         if draw.chance(1, 25):
-            return ToolCall(f"c{k}", draw.choice([*names, "fly"]), draw.choice(["{", "[]", '"x"', '{"nonsense": 1}', "\ud800"]))
+            return ToolCall(
+                f"c{k}", draw.choice([*names, "fly"]), draw.choice(["{", "[]", '"x"', '{"nonsense": 1}', "\ud800"])
+            )
         arguments = self._arguments(draw, name, ids)
         return ToolCall(f"c{k}", name, canonical(arguments).decode())
 

@@ -14,8 +14,8 @@ from simulator.engine.agenda import Item, Key, Phase
 from simulator.engine.environment import Parked
 from simulator.engine.loop import Engine
 from simulator.engine.run import Run
-from simulator.records import CalendarEntry, Demand
 from simulator.randomness import Stream
+from simulator.records import CalendarEntry, Demand
 from tests.engine.fuzz import Fuzz
 from tests.engine.worlds import ALL, HOUR, MONDAY, OPENING, Bench, opening, person
 
@@ -25,7 +25,9 @@ DAY = 86_400
 
 def firm(seed: int = 0) -> list:  # type: ignore[type-arg]
     """Return five people with a daily meeting, a weekly rhythm, and a client who brings work."""
-    standup = CalendarEntry("standup", "Stand-up", "ada", ("ben", "cleo", "dov"), MONDAY + 9 * HOUR + 1800, 15, rule="FREQ=DAILY")
+    standup = CalendarEntry(
+        "standup", "Stand-up", "ada", ("ben", "cleo", "dov"), MONDAY + 9 * HOUR + 1800, 15, rule="FREQ=DAILY"
+    )
     weekly = CalendarEntry("weekly", "Weekly look", "eva", (), MONDAY + 14 * HOUR, 30, "rhythm", rule="FREQ=WEEKLY")
     demand = Demand("d1", "maya", "river", "records-digest", "weekly", 1, 1)
     staff = [person(p, ALL if p in ("ada", "eva") else ("delegate", "request", "accept")) for p in PEOPLE]
@@ -110,7 +112,8 @@ class Reordering:
 @settings(max_examples=8)
 @given(st.integers(0, 10_000), st.lists(st.integers(1, 60), min_size=1, max_size=12))
 def test_a_run_stopped_and_resumed_anywhere_gives_the_same_log(seed: int, steps: list[int]) -> None:
-    """RULE 2 and RELIABILITY determinism: pause and resume at any instant, from the journal alone; no call is made twice."""
+    """RULE 2 and RELIABILITY determinism: pause and resume at any instant, from the journal alone; no call is made
+    twice."""
     until = OPENING + 2 * DAY
     whole = Bench(firm(seed), Fuzz([*PEOPLE, "maya"], seed))
     whole.run(until)

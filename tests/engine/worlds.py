@@ -67,7 +67,17 @@ def opening(
     if matter:
         payloads += [
             ClientAdded(Client("river", "River Ltd", "retail", "finance")),
-            PersonAdded(Person("maya", "Maya", "finance lead", "client", client="river", email="maya@river.invalid", session="session-maya")),
+            PersonAdded(
+                Person(
+                    "maya",
+                    "Maya",
+                    "finance lead",
+                    "client",
+                    client="river",
+                    email="maya@river.invalid",
+                    session="session-maya",
+                )
+            ),
             MatterOpened(Matter("river", "River", "river", staff[0].id, tuple(p.id for p in staff))),
         ]
     everyone = tuple(p.id for p in staff)
