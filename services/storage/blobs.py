@@ -167,6 +167,7 @@ class FileBlobs:
             fault_point("blobs.rename")
             self._files.rename(temporary, path)
             committed()
+        # Whatever stops the write, an interruption too, leaves no temporary file; it is raised on.
         except BaseException:
             self._files.unlink(temporary)
             raise

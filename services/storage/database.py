@@ -127,6 +127,7 @@ class Database:
             event.listen(writer, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         try:
             upgrade(writer, self._revision)
+        # Whatever stops the opening, no pool stays behind; it is raised on.
         except BaseException:
             writer.dispose()
             reader.dispose()

@@ -152,6 +152,7 @@ class Offices:
         lease = take_lease(self._database, self._lock_dir, office_id)
         try:
             return self._take_over(office_id, lease)
+        # Whatever stops the opening, the lock is let go; it is raised on.
         except BaseException:
             lease.release()
             raise

@@ -97,6 +97,7 @@ class SessionLease:
         session = self._database.session()
         try:
             taken = bool(session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": self._key}).scalar())
+        # Whatever stops the question, the session may hold the lock already: end it; it is raised on.
         except BaseException:
             session.invalidate()
             session.close()

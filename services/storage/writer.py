@@ -110,8 +110,8 @@ class StoredJournal(JournalReader):
 
             try:
                 self._write(len(rows), work)
+            # Whatever stopped it: should it turn out to be in, then saying it again is no fault of the caller.
             except BaseException:
-                # Should it turn out to be in, then saying it again is no fault of the caller.
                 self._landed = (first_revision, list(events))
                 raise
             self._remember(new)
@@ -231,6 +231,7 @@ class StoredJournal(JournalReader):
                 self._fence()
             work(connection)
             fault_point("journal.before_commit")
+        # Whatever stops the transaction, an interruption too, it is rolled back; it is raised on.
         except BaseException:
             self._drop_connection()
             raise
@@ -282,6 +283,7 @@ class StoredJournal(JournalReader):
             begun.row["attempt"] = f"{self._epoch}.{self._attempts}"
         try:
             self._write(0, lambda c: [c.execute(self._statements.begin_call, begun.row) for begun in batch])
+        # Whatever stops the leader's transaction, those who wait on it must hear of it; it is raised on.
         except BaseException as error:
             for begun in batch:
                 begun.error = error
