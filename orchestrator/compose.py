@@ -60,7 +60,7 @@ class House:
             return OfflineProfessional(), free_of_charge
         endpoint = Endpoint(
             chosen.url, chosen.name, chosen.key, wire=chosen.wire, effort=chosen.effort, tools=chosen.tools
-        )  # type: ignore[arg-type]
+        )
         around = surroundings()
         wire = wire_of(endpoint, around)
         return connect(wire, around, budget=budget), lambda request: wire.worst_cost(request) or 0

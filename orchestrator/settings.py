@@ -8,7 +8,18 @@ from pathlib import Path
 import msgspec
 from platformdirs import user_data_path
 
+from services.models.endpoint import Effort, ToolsMode, Wire
 from simulator.errors import UsageError
+
+
+MODEL_VARIABLES = {
+    "url": "OFFICETOWN_MODEL_URL",
+    "name": "OFFICETOWN_MODEL",
+    "key": "OFFICETOWN_MODEL_KEY",
+    "wire": "OFFICETOWN_MODEL_WIRE",
+    "effort": "OFFICETOWN_MODEL_EFFORT",
+    "tools": "OFFICETOWN_MODEL_TOOLS",
+}
 
 
 class ModelSettings(msgspec.Struct, frozen=True):
@@ -17,9 +28,9 @@ class ModelSettings(msgspec.Struct, frozen=True):
     url: str = ""
     name: str = ""
     key: str = ""
-    wire: str = "chat"
-    effort: str = ""
-    tools: str = "native"
+    wire: Wire = "chat"
+    effort: Effort = ""
+    tools: ToolsMode = "native"
 
     @property
     def offline(self) -> bool:
@@ -56,17 +67,12 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     home = Path(environ["OFFICETOWN_HOME"]) if environ.get("OFFICETOWN_HOME") else user_data_path("officetown")
     home = home.expanduser().absolute()
     url = environ.get("DATABASE_URL") or f"sqlite:///{home / 'officetown.sqlite'}"
-    wire = environ.get("OFFICETOWN_MODEL_WIRE", "chat")
-    if wire not in ("chat", "responses"):
-        raise UsageError(f"OFFICETOWN_MODEL_WIRE is {wire!r}: set it to chat or responses.")
-    model = ModelSettings(
-        environ.get("OFFICETOWN_MODEL_URL", ""),
-        environ.get("OFFICETOWN_MODEL", ""),
-        environ.get("OFFICETOWN_MODEL_KEY", ""),
-        wire,
-        environ.get("OFFICETOWN_MODEL_EFFORT", ""),
-        environ.get("OFFICETOWN_MODEL_TOOLS", "native"),
-    )
+    raw = {field: environ[variable] for field, variable in MODEL_VARIABLES.items() if environ.get(variable)}
+    try:
+        model = msgspec.convert(raw, ModelSettings)
+    except msgspec.ValidationError as fault:
+        named = ", ".join(MODEL_VARIABLES[field] for field in raw if f"$.{field}" in str(fault))
+        raise UsageError(f"{named or 'A model setting'} is not valid: {fault}.") from fault
     if model.url and not model.name:
         raise UsageError("OFFICETOWN_MODEL_URL is set but OFFICETOWN_MODEL is not: name the model to ask there.")
     return Settings(home, url, model)

@@ -234,10 +234,8 @@ def _cut(text: str) -> str:
 def _read(arguments: Read, sandbox: Sandbox, renderer: Renderer) -> str:
     data = sandbox.read(arguments.path)
     name = arguments.path.rsplit("/", 1)[-1]
-    if name.lower().endswith(RENDERED):
-        text = renderer.render(data, "", name)
-    else:
-        text = clean_text(data.decode("utf-8", "replace"))
+    rendered = name.lower().endswith(RENDERED)
+    text = renderer.render(data, "", name) if rendered else clean_text(data.decode("utf-8", "replace"))
     lines = text.split("\n")
     first = max(1, arguments.first_line)
     part = lines[first - 1 : first - 1 + max(1, min(arguments.lines, 2_000))]

@@ -23,12 +23,12 @@ def _lines(items: Any) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     # Prompts are text for a model, not HTML: escaping would change what is said.
-    environment = Environment(  # noqa: S701
+    environment = Environment(
         loader=FunctionLoader(_source),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        autoescape=False,
+        autoescape=False,  # noqa: S701
     )
     environment.filters["lines"] = _lines
     return environment
