@@ -11,7 +11,6 @@ from platformdirs import user_data_path
 from services.models.endpoint import Effort, ToolsMode, Wire
 from simulator.errors import UsageError
 
-
 MODEL_VARIABLES = {
     "url": "OFFICETOWN_MODEL_URL",
     "name": "OFFICETOWN_MODEL",
