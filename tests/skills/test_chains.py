@@ -300,6 +300,19 @@ def test_minutes_and_evidence_continue(tmp_path: Path) -> None:
     assert (same.figures["Unchanged sources"], other.figures["Changed sources"]) == ("1", "1")
 
 
+@pytest.mark.parametrize(
+    ("period", "overdue"), [("2026-01", "1"), ("2026-01-05", "2"), ("2026-01-12", "3"), ("2025-12-29", "0")]
+)
+def test_an_action_is_overdue_when_due_before_the_first_day(period: str, overdue: str, tmp_path: Path) -> None:
+    header = CASES["meeting-minutes"].inputs["notes"][0]
+    dates = ("2025-12-31", "2026-01-04", "2026-01-05")
+    actions = [f"A{number},action,Dev,Do it,Dev,{due}" for number, due in enumerate(dates)]
+    notes = {"notes": csv(tmp_path / "notes.csv", header, *actions)}
+    ran = run("meeting-minutes", tmp_path / "out", period, notes)
+    assert (ran.figures["Actions"], ran.figures["Overdue actions"]) == ("3", overdue)
+    assert {row["first_period"] for row in rows(tmp_path / "out" / "Actions.csv")} == {period}
+
+
 def digest(tmp_path: Path) -> Path:
     run("records-digest", tmp_path / "1", "2026-01", write("records-digest", tmp_path))
     return tmp_path / "1" / "Digest.xlsx"
