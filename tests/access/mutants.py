@@ -5,7 +5,7 @@ Run as a program of its own, because it loads the simulator with each check repl
 - `can(...)` anywhere answers "allowed",
 - `publish_refusals(...)` and `telling_refusals(...)` find nothing to say,
 - `ctx.allow(...)` in an act refuses nothing,
-- `deny(...)` within the rules themselves allows.
+- `deny(...)` within the rules themselves allows, and no reason against publishing is given there.
 
 New files and new calls are found by themselves. Scenarios are the plain tests (no fixture, no Hypothesis) of the areas
 in `AREAS`. Prints one JSON object of lists: `sites`, `survivors`, `unreached` (as `file:line: source`), `broken`.
@@ -52,7 +52,7 @@ class Gates:
             return check(*args, **named)
         if kind == "allow":
             return None
-        if kind in ("publish_refusals", "telling_refusals"):
+        if kind in ("publish_refusals", "telling_refusals", "reason"):
             return ()
         from simulator.access_base import Decision
 
@@ -80,11 +80,23 @@ class Rewriter(ast.NodeTransformer):
             kind = "allow"
         if not kind:
             return node
+        return self._gate(node, kind, node.func, *node.args, keywords=node.keywords)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:  # noqa: N802  (as above)
+        self.generic_visit(node)
+        if not isinstance(node.value, ast.Yield) or self.path.name != "access_publish.py":
+            return node
+        # `yield reason` becomes `if gate(bool, True): yield reason`.
+        asked = self._gate(node, "reason", ast.Name("bool", ast.Load()), ast.Constant(True))
+        return ast.copy_location(ast.If(asked, [node], []), node)
+
+    def _gate(
+        self, node: ast.expr | ast.stmt, kind: str, *args: ast.expr, keywords: Sequence[ast.keyword] = ()
+    ) -> ast.expr:
         line = self.lines[node.lineno - 1].strip()
         number = self.gates.add(f"{self.path.relative_to(ROOT)}:{node.lineno}: {line}")
-        gate = ast.Name("__gate__", ast.Load())
-        args: list[ast.expr] = [ast.Constant(number), ast.Constant(kind), node.func, *node.args]
-        return ast.copy_location(ast.Call(gate, args, node.keywords), node)
+        given: list[ast.expr] = [ast.Constant(number), ast.Constant(kind), *args]
+        return ast.copy_location(ast.Call(ast.Name("__gate__", ast.Load()), given, list(keywords)), node)
 
 
 class Loader(importlib.machinery.SourceFileLoader):
@@ -148,10 +160,10 @@ def fails(scenario: Scenario) -> bool:
     """Whether a scenario fails in any way: a wrong result and a crash both give the missing check away."""
     try:
         scenario()
-    except (Exception, AssertionError):  # noqa: BLE001  (whatever a test raises is the answer)
+    except Exception:  # noqa: BLE001  (whatever a test raises is the answer)
         return True
+    # pytest's own outcomes (`pytest.fail`, DID NOT RAISE) do not derive from Exception.
     except BaseException as fault:
-        # pytest's own outcomes (`pytest.fail`, DID NOT RAISE) do not derive from Exception.
         if isinstance(fault, KeyboardInterrupt | SystemExit):
             raise
         return True
