@@ -188,7 +188,8 @@ class Briefing:
             if s.kind == "question":
                 shown["question"] = s.id
         elif s.kind == "calendar" and s.ref in office.entries:
-            shown.update(self.entry(office.entries[s.ref], s.at))
+            entry = office.entries[s.ref]
+            shown = {**self.entry(entry, s.at), **shown, "event_kind": entry.kind}
         elif s.kind == "due":
             shown.update(self._due(s.ref))
         elif s.kind == "demand" and s.ref in office.demands:
@@ -232,7 +233,7 @@ class Briefing:
             "wake",
             now=self.calendar.describe(now),
             fresh=fresh,
-            stimuli=[*(self.stimulus(s) for s in stimuli), *({"kind": "today", **e} for e in today)],
+            stimuli=[*(self.stimulus(s) for s in stimuli), *({**e, "kind": "today", "event_kind": e["kind"]} for e in today)],
             commitments=[self.memory(m) for m in kept.commitments],
             decisions=[self.memory(m) for m in kept.decisions],
             discussions=[self.memory(m) for m in kept.discussions],
