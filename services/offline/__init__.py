@@ -1,1 +1,5 @@
-"""The offline professional: deterministic answers to a model's requests, from their messages alone (DESIGN 10)."""
+"""What works without a model: the offline professional and generator. Start at `professional.py`."""
+
+from services.offline.professional import OfflineProfessional
+
+__all__ = ["OfflineProfessional"]

@@ -1,0 +1,120 @@
+"""A principal's eye on a submission: every opened file by its path, held against what the inputs say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import msgspec
+
+from services.offline.worklore import by_main, place
+from services.professions.base import Profession
+from services.professions.faults import Fault
+from services.professions.registry import PROFESSIONS
+from services.professions.rendered import view_of
+from services.professions.review import review
+from services.professions.views import PriorView
+from simulator.errors import UsageError
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """A file as opened: its path with version and its text (rendered)."""
+
+    path: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The file's name, without folder and version."""
+        return self.path.rpartition("/")[2].rpartition("@")[0] or self.path.rpartition("/")[2]
+
+
+def judge(
+    profession: Profession, period: str, sources: tuple[Opened, ...], submitted: tuple[Opened, ...]
+) -> tuple[Fault, ...]:
+    """Return the faults of a submission, worst first.
+
+    `sources` are what the work was given: inputs, the prior result, results of other kinds. Which is which is told by
+    name and period. Further files that were submitted must not be altered copies of the sources.
+    """
+    return _judge(profession.kind, period, sources, submitted)
+
+
+@lru_cache(maxsize=512)
+def _judge(kind: str, period: str, sources: tuple[Opened, ...], submitted: tuple[Opened, ...]) -> tuple[Fault, ...]:
+    profession = PROFESSIONS[kind]
+    inputs = inputs_of(profession, sources)
+    prior, others = results_of(profession, period, sources)
+    names = {deliverable.name for deliverable in profession.deliverables}
+    texts = {each.name: each.text for each in submitted if each.name in names}
+    try:
+        found = review(profession, period, inputs, prior, others, texts)
+    except UsageError as fault:
+        found = [Fault("high", profession.main.name, "", f"the inputs do not hold together: {fault}")]
+    return (*found, *_altered(sources, submitted))
+
+
+def inputs_of(profession: Profession, sources: tuple[Opened, ...]) -> dict[str, str]:
+    """Return {input name: CSV text} among the sources."""
+    texts = {each.name: each.text for each in sources}
+    return {spec.name: texts[spec.file] for spec in profession.inputs if spec.file in texts}
+
+
+def results_of(
+    profession: Profession, period: str, sources: tuple[Opened, ...]
+) -> tuple[PriorView | None, dict[str, PriorView]]:
+    """Return the views of the prior result and of other kinds' results among the sources."""
+    prior: PriorView | None = None
+    others: dict[str, PriorView] = {}
+    for each in sources:
+        made = by_main(each.name)
+        where = place(each.path)
+        if made is None or (where is not None and where.area == "Inputs"):
+            continue
+        if made.kind == profession.kind:
+            prior = _view(made.kind, each.text)
+        for other in profession.others:
+            if other.kind == made.kind:
+                others[other.name] = _view(made.kind, each.text)
+    return prior, others
+
+
+@lru_cache(maxsize=512)
+def _view(kind: str, text: str) -> PriorView:
+    return view_of(PROFESSIONS[kind].main, text)
+
+
+def _altered(sources: tuple[Opened, ...], submitted: tuple[Opened, ...]) -> list[Fault]:
+    """Return a fault for each submitted copy of a source that is no longer what it was."""
+    given = {each.name: each.text for each in sources if each.name.endswith(".csv")}
+    return [
+        Fault("high", each.name, "", "this copy of an input is not what the client sent: work from the original, "
+              "and hand in no copies")
+        for each in submitted
+        if each.name in given and each.text != given[each.name]
+    ]  # fmt: skip
+
+
+def figures_of(profession: Profession, main: Opened | None) -> dict[str, str]:
+    """Return the figures that a main deliverable states; empty where there is none to read."""
+    if main is None:
+        return {}
+    view = _view(profession.kind, main.text)
+    found = ((label, view.figure(label)) for label in profession.labels)
+    return {label: value for label, value in found if value is not None}
+
+
+def notes(faults: tuple[Fault, ...], most: int = 9) -> str:
+    """Return faults as numbered notes: file, place, what was found, what is expected."""
+    lines = [f"{number}. {fault}" for number, fault in enumerate(faults[:most], 1)]
+    more = len(faults) - most
+    if more > 0:
+        lines.append(f"... and {more} more of the same kind; the list is by weight.")
+    return "\n".join(lines)
+
+
+def decision(faults: tuple[Fault, ...]) -> str:
+    """Return what faults call for: `revise` where anything is wrong, `supplement` where something is missing, else `accept`."""
+    if not faults:
+        return "accept"
+    return "revise" if any(fault.fix == "revise" for fault in faults) else "supplement"
