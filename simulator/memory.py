@@ -50,7 +50,8 @@ def recall(office: Office, person: str, stimuli: Sequence[Stimulus]) -> Recall:
     limits = office.memory_limits
 
     def best(kind: MemoryKind, limit: int) -> tuple[Memory, ...]:
-        return tuple(sorted(held.get(kind, ()), key=lambda m: _order(m, hand))[:limit])
+        chosen = sorted(held.get(kind, ()), key=lambda m: _order(m, hand))[:limit]
+        return tuple(msgspec.structs.replace(m, relied=_readable(office, person, m.relied)) for m in chosen)
 
     return Recall(
         commitments=best("commitment", limits.commitments),
@@ -59,6 +60,11 @@ def recall(office: Office, person: str, stimuli: Sequence[Stimulus]) -> Recall:
         colleagues=best("colleague", limits.colleagues),
         questions=best("question", limits.decisions),
     )
+
+
+def _readable(office: Office, person: str, refs: Iterable[FileRef]) -> tuple[FileRef, ...]:
+    """Those of `refs` that may be read now: a record stays when a share is taken back, its reference does not."""
+    return tuple(ref for ref in refs if can(person, "read", ref, office).allowed)
 
 
 def _order(memory: Memory, hand: Hand) -> tuple[int, int, int, str]:

@@ -219,11 +219,15 @@ class View(FilesView):
         return tuple(sorted(found, key=lambda d: (d.at, d.id)))
 
     def memories(self, kind: MemoryKind | None = None) -> tuple[Memory, ...]:
-        """The subject's open memory records, of one kind or all; assistants have none."""
+        """The subject's open memory records, of one kind or all; assistants have none.
+
+        What a record rests on is named only as far as it may still be read.
+        """
         office = self._office
         ids = self._candidates(office.by_holder.get(self.subject.person, ()), office.memories)
         found = [office.memories[i] for i in ids if can(self.subject, "read_memory", i, office).allowed]
-        shown = (m for m in found if not m.closed_at and kind in (None, m.kind))
+        kept = (m for m in found if not m.closed_at and kind in (None, m.kind))
+        shown = (msgspec.structs.replace(m, relied=self.readable(m.relied)) for m in kept)
         return tuple(sorted(shown, key=lambda m: (m.at, m.id)))
 
     # -- who and what there is ----------------------------------------------------------------------------------------

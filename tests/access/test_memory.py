@@ -5,6 +5,7 @@ from __future__ import annotations
 from simulator.events import MemoryClosed, OfficeForked, Switches
 from simulator.memory import Recall, at_hand, recall
 from simulator.records import Memory, Stimulus
+from simulator.view import view
 from tests.access.world import RIVERBEND, TOOLING, juniper
 
 
@@ -75,6 +76,21 @@ def test_closed_records_and_other_peoples_are_not_recalled() -> None:
     done = world.note("daniel", "decision", "done")
     world.do(MemoryClosed(done, "daniel"))
     assert recall(world.office, "daniel", ()) == Recall()
+
+
+def test_what_a_record_rests_on_is_named_while_it_may_be_read() -> None:
+    """RELIABILITY: revoked means gone, also from memory; the words one noted oneself stay."""
+    world = juniper()
+    ref = world.save("elena", "home:elena", "a.txt")
+    grant = world.share(ref, "person:daniel")
+    world.note("daniel", "discussion", "we spoke of it", relied=(ref,))
+    for expected in ((ref,), ()):
+        (found,) = recall(world.office, "daniel", ()).discussions
+        (shown,) = view(world.office, "daniel").memories()
+        assert (found.relied, shown.relied) == (expected, expected)
+        assert found.text.text == "we spoke of it"
+        if expected:
+            world.revoke(grant)
 
 
 def test_who_has_left_is_reminded_of_nothing() -> None:
