@@ -19,7 +19,7 @@ def period_of(demand: Demand, opened: date, number: int) -> tuple[date, str]:
     """Return (first day of the n-th period, name of the period that the work is about).
 
     Monthly work is about the month before the one in which it arrives, `YYYY-MM`; weekly and fortnightly work about the
-    days before, named by the Monday it arrives after: `YYYY-MM-DD`.
+    7 or 14 days before the Monday it arrives after, named by the Monday that opens them: `YYYY-MM-DD`.
     """
     if demand.cadence == "monthly":
         month = opened.year * 12 + opened.month - 1 + number
@@ -28,7 +28,7 @@ def period_of(demand: Demand, opened: date, number: int) -> tuple[date, str]:
         return first, f"{about.year:04d}-{about.month:02d}"
     step = 7 if demand.cadence == "weekly" else 14
     monday = opened - timedelta(days=opened.weekday()) + timedelta(days=step * number)
-    return monday, monday.isoformat()
+    return monday, (monday - timedelta(days=step)).isoformat()
 
 
 def next_demand(office: Office, demand: Demand, number: int) -> Timer:

@@ -266,7 +266,8 @@ def _not_sent(me: Heard, work: Row, matter: Row, files: list[str], reasons: list
 def release_for(me: Heard, request: Row) -> Script:
     """A colleague without the authority asks me to release something."""
     files = [str(path) for path in request.get("materials", ())]
-    yield ask(call("accept_request", request=request["request"], note="I look at it and send it."))
+    if request.get("state") == "open":
+        yield ask(call("accept_request", request=request["request"], note="I look at it and send it."))
     yield from release(me, request, files)
     yield parting(call("fulfil_request", request=request["request"], results=files, note="Sent to the client."))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from services.offline import lead, owner, quality, submission, talk
+from services.offline import desk, lead, owner, quality, submission, talk
 from services.offline.heard import Heard, Row
 from services.offline.script import Script, ask, call, parting, together
 from services.offline.worklore import QUALITY, RELEASE, by_deliverable
@@ -18,10 +18,34 @@ def activation(me: Heard) -> Script:
     """Return everything a principal does about what woke them."""
     stimuli = [row for row in me.rows("What wakes you") if row.get("kind") != "today"]
     scripts = [HANDLERS[str(row["kind"])](me, row) for row in stimuli if row.get("kind") in HANDLERS]
+    if any(row.get("kind") == "day_start" for row in stimuli):
+        scripts += _left_over(me, {str(row.get("delegation") or row.get("request") or "") for row in stimuli})
     if any(row.get("kind") in LOOKS_FOR_WORK for row in stimuli):
         requested = [str(row.get("request", "")) for row in stimuli if row.get("kind") == "request"]
         scripts += owner.pick_up(me, requested)
     return together(scripts)
+
+
+def _left_over(me: Heard, in_hand: set[str]) -> list[Script]:
+    """Return scripts for what should long have been dealt with: an act of an earlier day may not have taken effect."""
+    scripts: list[Script] = []
+    for row in desk.delegations(me):
+        if row["delegation"] in in_hand:
+            continue
+        if row["state"] in ("submitted", "stopped"):
+            scripts.append(submission.look_at(me, row))
+        elif row["state"] == "asking":
+            scripts.append(_question(me, row))
+    for row in desk.requests_to_me(me, "open", "accepted"):
+        if row["request"] in in_hand:
+            continue
+        if row["state"] == "open":
+            scripts.append(_request(me, row))
+        elif row.get("work") == QUALITY:
+            scripts.append(quality.check(me, row))
+        elif row.get("work") == RELEASE:
+            scripts.append(lead.release_for(me, row))
+    return scripts
 
 
 def _request(me: Heard, row: Row) -> Script:

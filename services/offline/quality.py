@@ -18,13 +18,11 @@ def check(me: Heard, request: Row) -> Script:
     """Review a colleague's accepted work before a client may have it."""
     files = [str(path) for path in request.get("materials", ()) if str(path).startswith("/")]
     kind = by_deliverable(files)
-    answers = yield ask(
-        call("accept_request", request=request["request"], note="I open the files myself."),
-        *(call("open_file", file=path) for path in files),
-    )
-    if refused(answers[:1]):
+    accept = [call("accept_request", request=request["request"], note="I open the files myself.")] * (request.get("state") == "open")
+    answers = yield ask(*accept, *(call("open_file", file=path) for path in files))
+    if refused(answers[: len(accept)]):
         return
-    opened = answers[1:]
+    opened = answers[len(accept) :]
     sources = list(dict.fromkeys(str(s) for answer in opened for s in answer.get("sources", ()) if str(s).startswith("/")))
     further = parts_to_read(files, opened)
     under = yield ask(*further, *(call("open_file", file=path) for path in sources))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
 import msgspec
@@ -96,12 +97,29 @@ def _altered(sources: tuple[Opened, ...], submitted: tuple[Opened, ...]) -> list
 
 
 def figures_of(profession: Profession, main: Opened | None) -> dict[str, str]:
-    """Return the figures that a main deliverable states; empty where there is none to read."""
+    """Return the figures that a main deliverable states, money with two places; empty where there is none to read."""
     if main is None:
         return {}
     view = _view(profession.kind, main.text)
     found = ((label, view.figure(label)) for label in profession.labels)
-    return {label: value for label, value in found if value is not None}
+    money = _money_labels(profession.kind)
+    return {label: _two_places(value) if label in money else value for label, value in found if value is not None}
+
+
+@lru_cache(maxsize=32)
+def _money_labels(kind: str) -> frozenset[str]:
+    """Return the labels whose figures are money, learned from a sample of the work."""
+    profession = PROFESSIONS[kind]
+    sample = profession.by_name(profession.materials("Sample", "2026-01", 1))
+    figures = profession.figures("2026-01", sample)
+    return frozenset(label for label, value in figures.items() if value.rpartition(".")[2].isdigit() and value[-3:-2] == ".")
+
+
+def _two_places(value: str) -> str:
+    try:
+        return f"{Decimal(value.replace(',', '')):.2f}"
+    except InvalidOperation:
+        return value
 
 
 def notes(faults: tuple[Fault, ...], most: int = 9) -> str:

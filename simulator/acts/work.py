@@ -154,6 +154,8 @@ def review(ctx: ActContext, args: a.ReviewWork) -> Outcome:
     events: list[Payload] = [decided]
     for number, ref in enumerate(chosen):
         current = [ctx.office.acceptances[i] for i in ctx.office.accepted.get(ref.file, ())]
+        if any(c.capacity == "accept" and c.version == ref.version and c.by == ctx.actor for c in current):
+            continue  # a correction may leave a deliverable as it was accepted before
         replaced = next((c.id for c in current if c.capacity == "accept"), "")
         events.append(acceptance(ctx, ref, "accept", replaced, f".a{number}"))
     accepted = [f"{r.file}@{r.version}" for r in chosen]

@@ -26,8 +26,10 @@ from simulator.events import (
     WorkSubmitted,
 )
 from simulator.fold.engine import RETRY_HOURS
+from simulator.mount_task import deliverable_path
 from simulator.fold.files import path_key
 from simulator.ports import TreeEntry
+from simulator.view_paths import HOME
 from simulator.records import Conflict, FileRef, FileVersion, Grant, Meeting, Memory, Submission
 
 
@@ -168,7 +170,22 @@ class Landing:
             saved = self._draft(run, entry, number, at, level, walls)
             self.record.emit(run.running.actor, run.running.id, saved)
             refs.append(FileRef(saved.file, saved.version.number))
-        return tuple(refs)
+        return (*refs, *self._unchanged(run, refs))
+
+    def _unchanged(self, run: SegmentRun, new: list[FileRef]) -> tuple[FileRef, ...]:
+        """Return the deliverables that this round left as an earlier one handed them in: they are submitted again as they are."""
+        office, d = self.record.office, run.delegation
+        home = {entry.path: entry.blob.sha256 for entry in run.home}
+        found = []
+        for name in d.deliverables:
+            path = deliverable_path(office, d, name).removeprefix(HOME)
+            known = office.by_path.get(path_key(f"home:{d.principal}", clean_name(path)))
+            if known is None or path not in home or any(ref.file == known for ref in new):
+                continue
+            versions = office.files[known].versions
+            same = [v.number for v in versions if v.blob.sha256 == home[path]]
+            found += [FileRef(known, number) for number in same[-1:]]
+        return tuple(found)
 
     def _draft(
         self, run: SegmentRun, entry: TreeEntry, number: int, at: int, level: str, walls: tuple[str, ...]
