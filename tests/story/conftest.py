@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from services.sandbox.bubblewrap import Bubblewrap
+from services.storage.memory import MemoryBlobs
 from simulator.errors import SandboxUnavailable
 from simulator.ports import BlobStore
 from tests.story.telling import Sandboxes, Told, tell
@@ -24,24 +24,12 @@ def sandboxes() -> Iterator[Sandboxes]:
         return provider
 
     try:
-        probe = make(_NoBlobs())
-        probe.check()
+        make(MemoryBlobs()).check()
     except SandboxUnavailable as fault:
         pytest.skip(f"no sandbox here: {fault}")
     yield make
     for provider in made:
         provider.close()
-
-
-class _NoBlobs:
-    def put(self, data: bytes):  # type: ignore[no-untyped-def]  # noqa: ANN201
-        raise NotImplementedError
-
-    def get(self, sha256: str) -> bytes:
-        raise NotImplementedError
-
-    def has(self, sha256: str) -> bool:
-        raise NotImplementedError
 
 
 @pytest.fixture(scope="session")

@@ -130,7 +130,9 @@ def _file(
 
 def _memories() -> list[Payload]:
     return [
-        MemoryNoted(Memory(f"old.{kind}.{n}", "daniel", kind, Body(f"an old {kind}, number {n}", size=20), SUNDAY - n, f"t{n}"))  # type: ignore[arg-type]
+        MemoryNoted(
+            Memory(f"old.{kind}.{n}", "daniel", kind, Body(f"an old {kind}, number {n}", size=20), SUNDAY - n, f"t{n}")
+        )  # type: ignore[arg-type]
         for kind, count in NOTED.items()
         for n in range(count)
     ]
@@ -158,7 +160,13 @@ def _ledger(month: str) -> bytes:
     book = xlsxwriter.Workbook(made, {"in_memory": True})
     book.set_properties({"created": datetime(2000, 1, 1)})  # noqa: DTZ001 - the writer wants a naive time
     page = book.add_worksheet("Ledger")
-    for row, cells in enumerate((("ref", "date", "kind", "amount"), ("L-01", f"{month}-03", "deposit", 12000), ("L-02", f"{month}-20", "card", 5000))):
+    for row, cells in enumerate(
+        (
+            ("ref", "date", "kind", "amount"),
+            ("L-01", f"{month}-03", "deposit", 12000),
+            ("L-02", f"{month}-20", "card", 5000),
+        )
+    ):
         page.write_row(row, 0, cells)
     book.close()
     with zipfile.ZipFile(made) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
-from services.models.scripted import Script, Scripted, call, calls, last_user
+from services.models.scripted import Scripted, call, calls, last_user
 from simulator.conversation import ModelRequest, ModelResponse
 from tests.story.firm import SKILL, attachments
 
@@ -28,7 +29,9 @@ SUPPLEMENT = "Version 2 ties. Missing: the vendor-credit evidence list, a sheet 
 CONSTRAINTS = (
     "originals stay unchanged", "no item is resolved without evidence", "every treatment cites its record", "formulas stay live",
 )  # fmt: skip
-CONCLUSION = "On Monday 5 January the kick-off decided on three workstreams. Dev asked whether the January import is complete."
+CONCLUSION = (
+    "On Monday 5 January the kick-off decided on three workstreams. Dev asked whether the January import is complete."
+)
 
 
 # -- when an answer is meant -------------------------------------------------------------------------------------------
@@ -56,12 +59,15 @@ def meets(request: ModelRequest) -> bool:
 
 def works_on(period: str) -> Callable[[ModelRequest], bool]:
     """Return whether this is the assistant's work on a period."""
-    return lambda r: r.role == "assistant" and any(f"Period: {period}" in m.content for m in r.messages if m.role == "user")
+    return lambda r: (
+        r.role == "assistant" and any(f"Period: {period}" in m.content for m in r.messages if m.role == "user")
+    )
 
 
 def last(request: ModelRequest, pattern: str) -> str:
     """Return what the pattern caught last in the conversation."""
-    return re.findall(pattern, "\n".join(m.content for m in request.messages))[-1]
+    found: list[str] = re.findall(pattern, "\n".join(m.content for m in request.messages))
+    return found[-1]
 
 
 def ref(request: ModelRequest, kind: str) -> str:
@@ -91,7 +97,9 @@ PROMISE = call("note", record="commitment", text="Maya is promised December's re
 
 
 def _reminder(title: str, at: str) -> ModelResponse:
-    return call("schedule", title=title, attendees=[], start=at, minutes=30, event_kind="deadline", matter="riverbend-close")
+    return call(
+        "schedule", title=title, attendees=[], start=at, minutes=30, event_kind="deadline", matter="riverbend-close"
+    )
 
 
 def _accept_and_delegate(period: str, *earlier: str) -> Callable[[ModelRequest], ModelResponse]:
@@ -113,13 +121,17 @@ def _review(decision: str, notes: str = "", *more: ModelResponse) -> Callable[[M
 def _closes(request: ModelRequest) -> ModelResponse:
     kept = call("note", record="question", text="The 850.00 deposit B-02 of December is unexplained: which record explains it?",
                 about="riverbend-close", matter="riverbend-close")  # fmt: skip
-    done = call("fulfil_request", request=ref(request, "request"), results=[f"{BOOK}@3"], note="Version 3 went to Maya.")
+    done = call(
+        "fulfil_request", request=ref(request, "request"), results=[f"{BOOK}@3"], note="Version 3 went to Maya."
+    )
     return calls(done, kept, call("finish"))
 
 
 def _promise_kept(request: ModelRequest) -> ModelResponse:
     record = last(request, r'"id":"([^"]+)"[^{}\n]*Maya is promised')
-    open_question = call("note", record="question", text="Riverbend's 850.00 deposit of December stays open", matter="riverbend-close")
+    open_question = call(
+        "note", record="question", text="Riverbend's 850.00 deposit of December stays open", matter="riverbend-close"
+    )
     return calls(call("close_note", record=record, note="sent on Wednesday"), open_question)
 
 
@@ -172,7 +184,10 @@ def make(period: str, number: int) -> ModelResponse:
 LOOK_ROUND = "sha256sum /mnt/company/Projects/*/Inputs/2025-12/*; cat /mnt/task/TASK.md"
 DECEMBER = [
     # Round 1, first segment.
-    call("bash", command="cat /mnt/task/TASK.md; mkdir -p .work; echo 'read the task' > .work/seen.txt; cd .work; export STEP=one"),
+    call(
+        "bash",
+        command="cat /mnt/task/TASK.md; mkdir -p .work; echo 'read the task' > .work/seen.txt; cd .work; export STEP=one",
+    ),
     call("ask_principal", question=QUESTION),
     # Round 1, second segment: the same home, eight turns.
     call("bash", command="cat ~/.work/seen.txt; find /home /mnt -type f | sort"),
@@ -202,9 +217,9 @@ JANUARY = [
 ]
 
 
-def script() -> Scripted:
-    """Return the model that tells the whole story; whoever has nothing to do just finishes."""
-    answers: Script = {
+def script(first: dict[Any, Any] | None = None) -> Scripted:
+    """Return the model that tells the whole story; whoever has nothing to do just finishes. `first` is tried before all else."""
+    answers: dict[Any, Any] = {
         ("session-maya", wakes("demand", "period 2025-12")): [_maya("2025-12", "December")],
         ("session-maya", wakes("demand", "period 2026-01")): [_maya("2026-01", "January")],
         # Elena
@@ -227,7 +242,7 @@ def script() -> Scripted:
             ),
             FINISH,
         ],
-        ("session-elena", wakes("answer", "request fulfilled")): [_promise_kept, FINISH],
+        ("session-elena", wakes("answer", '"state":"fulfilled"')): [_promise_kept, FINISH],
         ("session-elena", wakes("mail", "please reconcile January")): [calls(_elena_asks("2026-01", "January", "2026-02-04 17:00"), FINISH)],
         # Daniel
         ("session-daniel", meets): [
@@ -284,4 +299,22 @@ def script() -> Scripted:
         ("*", works_on("2025-12")): DECEMBER,
         "*": FINISH,
     }  # fmt: skip
-    return Scripted(answers)
+    return Scripted({**(first or {}), **answers})
+
+
+# -- what if ------------------------------------------------------------------------------------------------------------
+
+
+def hasty() -> Scripted:
+    """Return the same people where reviews are off: Daniel passes version 1 on unseen, and Elena sends it the same afternoon."""
+    return script({
+        ("session-daniel", wakes("submission", '"round":1', "2025-12")): [
+            call("share", file=f"{BOOK}@1", audience=["matter:riverbend-close"]),
+            calls(call("post_message", to="elena", text="December is done.", asks=True), FINISH),
+        ],
+        ("session-elena", wakes("message", "December is done")): [
+            call("classify", file=f"{SHARED_BOOK}@1", level="confidential", release_to=["riverbend"]),
+            call("send_mail", to=["maya"], subject="December", text="Reconciled.", attachments=[f"{SHARED_BOOK}@1"]),
+            FINISH,
+        ],
+    })  # fmt: skip

@@ -6,22 +6,21 @@ import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from orchestrator.compose import House
 from orchestrator.maildrop import Maildrop
+from orchestrator.settings import ModelSettings, Settings
 from services.documents.renderer import DocumentRenderer
 from services.models.scripted import Scripted
-from services.storage.blobs import FileBlobs
-from services.storage.database import Database
 from services.storage.faults import Fault, InjectedFault, armed
-from services.storage.journal import Offices
 from services.storage.memory import MemoryBlobs, MemoryJournal
 from services.storage.outbox import Delivery, Outbox
-from services.storage.reader import JournalReader
 from services.storage.writer import StoredJournal
 from simulator.conversation import ModelRequest
-from simulator.engine.environment import Bodies, Environment, Settings
+from simulator.engine.environment import Bodies, Environment
+from simulator.engine.environment import Settings as EngineSettings
 from simulator.engine.history import as_of, at_time, walk
 from simulator.engine.loop import Engine
-from simulator.events import Event, OfficeForked, Payload, Switches, decode
+from simulator.events import Event, Payload, decode
 from simulator.office import Office
 from simulator.ports import BlobStore, Journal, Model, SandboxProvider
 from simulator.records import Delegation, File, FileRef
@@ -33,18 +32,28 @@ END = moment("2026-02-03 18:00")
 Sandboxes = Callable[[BlobStore], SandboxProvider]
 
 
-def engine(journal: Journal, blobs: BlobStore, model: Model, sandboxes: SandboxProvider | None, **settings: int) -> Engine:
+def engine(
+    journal: Journal,
+    blobs: BlobStore,
+    model: Model,
+    sandboxes: SandboxProvider | None,
+    settings: EngineSettings | None = None,
+) -> Engine:
     """Return an engine as a fresh process makes it: from the journal alone."""
-    env = Environment(journal, blobs, model, sandboxes, DocumentRenderer(), Settings(**settings))
+    env = Environment(journal, blobs, model, sandboxes, DocumentRenderer(), settings or EngineSettings())
     return Engine(env, as_of(journal), lambda revision: as_of(journal, revision))
 
 
 class Told:
     """The story, told. `letters` are the attempts to deliver mail, with whether each said that it may be a second one."""
 
-    def __init__(self, reader: JournalReader, blobs: FileBlobs, model: Scripted, letters: list[tuple[str, bool]], sent: Path) -> None:
-        self.reader = reader
-        self.blobs = blobs
+    def __init__(
+        self, house: House, office_id: str, model: Scripted, letters: list[tuple[str, bool]], sent: Path
+    ) -> None:
+        self.house = house
+        self.office_id = office_id
+        self.reader = reader = house.offices.read(office_id)
+        self.blobs = house.blobs
         self.model = model
         self.letters = letters
         self.sent = sent
@@ -76,7 +85,11 @@ class Told:
 
     def file(self, name: str, office: Office | None = None, period: str = "2025-12") -> File:
         """Return Daniel's deliverable of a period by name."""
-        found = [f for f in (office or self.end).files.values() if f.path.endswith(f"{period}/{name}") and f.space == "home:daniel"]
+        found = [
+            f
+            for f in (office or self.end).files.values()
+            if f.path.endswith(f"{period}/{name}") and f.space == "home:daniel"
+        ]
         return found[0]
 
     def book(self, version: int) -> FileRef:
@@ -90,8 +103,8 @@ class Told:
 
 def tell(folder: Path, sandboxes: Sandboxes) -> Iterator[Told]:
     """Tell the story in SQLite. The process ends between the commit of Elena's mail and its delivery, and once more after it."""
-    database = Database(f"sqlite:///{folder}/offices.db")
-    offices, blobs, model = Offices(database, folder / "locks"), FileBlobs(folder / "blobs"), script()
+    house, model = House(Settings(folder, f"sqlite:///{folder}/offices.db", ModelSettings())), script()
+    offices, blobs = house.offices, house.blobs
     provider = sandboxes(blobs)
     office_id = offices.create("Juniper", "5" * 64, 7, "1", 1_700_000_000)
     letters: list[tuple[str, bool]] = []
@@ -121,25 +134,15 @@ def tell(folder: Path, sandboxes: Sandboxes) -> Iterator[Told]:
     engine(journal, blobs, model, provider).run(END)
     outbox.pump()
     journal.close()
-    yield Told(offices.read(office_id), blobs, model, letters, sent)
-    database.close()
+    yield Told(house, office_id, model, letters, sent)
+    house.close()
 
 
-def tell_in_memory(provider: Sandboxes, stops: list[int], **settings: int) -> list[bytes]:
+def tell_in_memory(provider: Sandboxes, stops: list[int], settings: EngineSettings) -> list[bytes]:
     """Tell the story in memory, the process ending at each of `stops`; return the log."""
     blobs, model, journal = MemoryBlobs(), script(), MemoryJournal()
     journal.commit(1, [e.encode() for e in opening(blobs)], {})
     sandboxes = provider(blobs)
     for until in (*stops, END):
-        engine(journal, blobs, model, sandboxes, **settings).run(until)
+        engine(journal, blobs, model, sandboxes, settings).run(until)
     return [data for _, data in journal.events()]
-
-
-def fork_without_reviews(told: Told, revision: int) -> Office:
-    """Return what became of the office forked at a revision with reviews off, told by the same people until its third day."""
-    journal = MemoryJournal()
-    journal.commit(1, told.log[:revision], {})
-    forked = as_of(journal)
-    event = Event(revision + 1, forked.now, "engine", "fork", OfficeForked("juniper", revision, Switches(reviews=False)))
-    journal.commit(event.revision, [event.encode()], {})
-    return as_of(journal)
