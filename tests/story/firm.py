@@ -40,6 +40,7 @@ from simulator.records import (
     Level,
     Matter,
     Memory,
+    MemoryKind,
     Person,
     Room,
     Timer,
@@ -53,7 +54,7 @@ PACE = Pace(
 SKILL = "bank-reconciliation"
 OAKRIDGE_SECRET = "OAKRIDGE-ONLY margin 31.7"
 ELENA_SECRET = "ELENA-ONLY we would accept 9,500"
-NOTED = {"commitment": 12, "discussion": 9, "decision": 9, "colleague": 14}
+NOTED: dict[MemoryKind, int] = {"commitment": 12, "discussion": 9, "decision": 9, "colleague": 14}
 """What Daniel remembers of earlier years: more of each kind than an activation is given (RULE 12)."""
 
 
@@ -132,7 +133,7 @@ def _memories() -> list[Payload]:
     return [
         MemoryNoted(
             Memory(f"old.{kind}.{n}", "daniel", kind, Body(f"an old {kind}, number {n}", size=20), SUNDAY - n, f"t{n}")
-        )  # type: ignore[arg-type]
+        )
         for kind, count in NOTED.items()
         for n in range(count)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from orchestrator.compose import House
 from orchestrator.maildrop import Maildrop
@@ -27,6 +28,7 @@ from simulator.records import Delegation, File, FileRef
 from tests.story.firm import moment, opening
 from tests.story.script import script
 
+P = TypeVar("P", bound=Payload)
 SENT = moment("2026-01-07 14:20")
 END = moment("2026-02-03 18:00")
 Sandboxes = Callable[[BlobStore], SandboxProvider]
@@ -73,7 +75,7 @@ class Told:
     def revision(self, number: int) -> Office:
         return as_of(self.reader, number)
 
-    def payloads(self, kind: type[Payload]) -> list[tuple[Event, Payload]]:
+    def payloads(self, kind: type[P]) -> list[tuple[Event, P]]:
         return [(e, e.payload) for e in self.events if isinstance(e.payload, kind)]
 
     def walk(self) -> Iterator[tuple[Event, Office]]:

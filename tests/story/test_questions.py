@@ -26,7 +26,7 @@ ROWS = [
 
 def test_why_did_maya_get_this_file(told: Told) -> None:
     """The chain leads from Elena's mail back to Maya's own."""
-    (mail,) = (p.mail for e, p in told.payloads(MailSent) if e.actor == "elena")  # type: ignore[attr-defined]
+    (mail,) = (p.mail for e, p in told.payloads(MailSent) if e.actor == "elena")
     steps = trace(told.reader, mail.id)
     made = [s.revision for s in steps]
     assert made == sorted(made, reverse=True)

@@ -20,6 +20,7 @@ from simulator.events import (
 )
 from simulator.memory import recall
 from simulator.mounts import MountPlan, plan_mounts
+from simulator.office import Office
 from simulator.records import FileRef
 from simulator.view import view
 from tests.story.firm import ELENA_SECRET, NOTED, OAKRIDGE_SECRET, moment
@@ -27,9 +28,9 @@ from tests.story.script import ANSWER, CONCLUSION, IMPORT_QUESTION, INPUTS, QUES
 from tests.story.telling import Told
 
 
-def texts(told: Told, office: object, holder: str, kind: str) -> list[str]:
+def texts(told: Told, office: Office, holder: str, kind: str) -> list[str]:
     """Return a person's open memory records of a kind, as text."""
-    memories = office.memories.values()  # type: ignore[attr-defined]
+    memories = office.memories.values()
     return sorted(told.bodies(m.text) for m in memories if m.holder == holder and m.kind == kind and not m.closed_at)
 
 
@@ -41,7 +42,7 @@ def paths(plan: MountPlan) -> set[str]:
 
 
 def test_mon_0904_maya_writes_because_the_demand_process_woke_her(told: Told) -> None:
-    woken = [e for e, p in told.payloads(StimulusArrived) if p.stimulus.kind == "demand"]  # type: ignore[attr-defined]
+    woken = [e for e, p in told.payloads(StimulusArrived) if p.stimulus.kind == "demand"]
     assert woken[0].sim_time == moment("2026-01-05 09:03")
     mail = told.at("2026-01-05 09:04").mails["maya.1.1"]
     assert mail.subject == "please reconcile December" and mail.external and mail.to == ("elena",)
@@ -62,7 +63,7 @@ def test_mon_0904_attachments_are_the_engagements_and_the_riverbend_teams_alone(
 
 
 def test_mon_0904_elena_is_woken_by_the_mail(told: Told) -> None:
-    started = next(p.running for _, p in told.payloads(ActivationStarted) if p.running.id == "elena.1")  # type: ignore[attr-defined]
+    started = next(p.running for _, p in told.payloads(ActivationStarted) if p.running.id == "elena.1")
     assert started.at == moment("2026-01-05 09:04")
     assert [(s.kind, s.ref) for s in started.stimuli] == [("mail", "maya.1.1")]
 
@@ -89,7 +90,7 @@ def test_mon_0919_the_invitation_is_on_three_calendars(told: Told) -> None:
 
 
 def test_mon_1100_the_meeting_is_held_by_those_invited_within_18_turns(told: Told) -> None:
-    started = next(p.running for _, p in told.payloads(ActivationStarted) if p.running.kind == "meeting")  # type: ignore[attr-defined]
+    started = next(p.running for _, p in told.payloads(ActivationStarted) if p.running.kind == "meeting")
     assert started.at == moment("2026-01-05 11:00") and started.people == ("elena", "daniel", "dev")
     (meeting,) = told.at("2026-01-05 11:30").meetings.values()
     assert meeting.state == "held" and 1 <= meeting.turns <= 18
@@ -198,7 +199,7 @@ def test_mon_1225_a_question_wakes_daniel_and_his_answer_reaches_the_same_home(t
     """RULE 14: a new segment of the same round; files and shell as they were."""
     asked = told.december(told.at("2026-01-05 12:25"))
     assert asked.state == "asking" and told.bodies(asked.questions[0].body) == QUESTION
-    started = next(p.running for e, p in told.payloads(ActivationStarted) if e.sim_time == moment("2026-01-05 12:25"))  # type: ignore[attr-defined]
+    started = next(p.running for e, p in told.payloads(ActivationStarted) if e.sim_time == moment("2026-01-05 12:25"))
     assert (started.actor, started.stimuli[0].kind) == ("daniel", "question")
     answered = told.december(told.at("2026-01-05 12:30"))
     assert answered.questions[0].answered_by == "daniel" and answered.questions[0].answer is not None
@@ -253,7 +254,7 @@ def rendered(told: Told, version: int) -> str:
 
 def test_mon_1540_daniel_opened_the_workbook_and_did_not_believe_the_report(told: Told) -> None:
     landed = next(p for e, p in told.payloads(ActivationLanded) if e.sim_time == moment("2026-01-05 15:40"))
-    assert told.book(1) in landed.opened  # type: ignore[attr-defined]
+    assert told.book(1) in landed.opened
     assert "deposits included" in REPORT and "850" not in rendered(told, 1) and "850" in rendered(told, 2)
     review = told.december(told.at("2026-01-05 15:40")).rounds[0].review
     assert review is not None and review.decision == "revise"
@@ -277,7 +278,7 @@ def test_mon_1740_the_assistant_works_into_the_evening_and_daniel_wakes_at_the_n
     """RULE 9."""
     submission = told.december().rounds[1].submission
     assert submission is not None and submission.at == moment("2026-01-05 17:40")
-    started = [p.running for _, p in told.payloads(ActivationStarted) if p.running.actor == "daniel"]  # type: ignore[attr-defined]
+    started = [p.running for _, p in told.payloads(ActivationStarted) if p.running.actor == "daniel"]
     woken = next(r for r in started if any(s.kind == "submission" and s.at == submission.at for s in r.stimuli))
     assert woken.at == moment("2026-01-06 09:00")
 
@@ -335,7 +336,7 @@ def test_wed_1420_signed_off_released_and_mailed_with_exactly_version_3(told: To
     ]
     assert [(a.by, a.version) for a in signed] == [("quinn", 3)]
     assert not can("maya", "read", told.book(3), before).allowed
-    (mail,) = (p.mail for e, p in told.payloads(MailSent) if e.actor == "elena")  # type: ignore[attr-defined]
+    (mail,) = (p.mail for e, p in told.payloads(MailSent) if e.actor == "elena")
     assert (mail.at, mail.to, mail.attachments) == (moment("2026-01-07 14:20"), ("maya",), (told.book(3),))
     decision = can("maya", "read", told.book(3), office)
     assert decision.allowed and decision.reason.startswith("granted to person:maya by elena")
@@ -343,13 +344,13 @@ def test_wed_1420_signed_off_released_and_mailed_with_exactly_version_3(told: To
         assert not can("maya", "read", told.book(version), office).allowed
     grant = next(
         p.grant for _, p in told.payloads(FileShared) if p.grant.audience == "person:maya" and p.grant.by == "elena"
-    )  # type: ignore[attr-defined]
+    )
     assert grant.reason and grant.rules
 
 
 def test_wed_1420_the_mail_leaves_once_though_the_process_was_killed_twice(told: Told) -> None:
     """Once between commit and delivery, once between delivery and its note: the second attempt says so, and one letter lies there."""
-    (mail,) = (p.mail for e, p in told.payloads(MailSent) if e.actor == "elena")  # type: ignore[attr-defined]
+    (mail,) = (p.mail for e, p in told.payloads(MailSent) if e.actor == "elena")
     assert [again for key, again in told.letters if key == f"mail:{mail.id}"] == [False, True]
     assert [p.name for p in told.sent.iterdir() if mail.id in p.name] == [f"{mail.id}.eml"]
 
@@ -401,7 +402,7 @@ def test_next_day_a_look_up_runs_in_a_branch_and_brings_back_two_sentences(told:
     assert CONCLUSION in after[-1].content and CONCLUSION.count(". ") == 1
     assert THREE_STREAMS not in after[-1].content and not any("# Riverbend kick-off" in m.content for m in after)
     ((event, looked),) = told.payloads(LookedInto)
-    assert event.actor == "daniel" and told.bodies(looked.conclusion) == CONCLUSION  # type: ignore[attr-defined]
+    assert event.actor == "daniel" and told.bodies(looked.conclusion) == CONCLUSION
 
 
 def test_four_weeks_later_january_rests_on_decembers_accepted_workbook(told: Told) -> None:
