@@ -88,7 +88,6 @@ class Briefing:
         self.calendar = calendar_for(office.calendar)
 
     # -- small things
-    # ---------------------------------------------------------------------------------------------------
 
     def when(self, at: int) -> str:
         """Return a local time as people write it, or nothing."""
@@ -105,7 +104,6 @@ class Briefing:
         return text if len(text) <= SHOWN else text[:SHOWN] + " [cut]"
 
     # -- records
-    # --------------------------------------------------------------------------------------------------------
 
     def memory(self, m: Memory) -> dict[str, Any]:
         return {"id": m.id, "text": self.text(m.text), "about": m.about, "matter": m.matter, "due": self.when(m.due),
@@ -151,17 +149,18 @@ class Briefing:
         }  # fmt: skip
 
     def mail(self, mail_id: str) -> dict[str, Any]:
-        m = self.office.mails[mail_id]
-        seen = next((x for x in self.seen.thread(m.thread) if x.id == mail_id), None)
-        if seen is None:
+        m = self.seen.mail(mail_id)
+        if m is None:
             return {"mail": mail_id, "text": "(not yours to read)"}
         return {
             "mail": m.id, "thread": m.thread, "from": m.sender, "to": m.to, "cc": m.cc, "subject": m.subject,
-            "text": self.text(m.body), "attachments": [self.file(f) for f in seen.attachments], "matter": m.matter,
+            "text": self.text(m.body), "attachments": [self.file(f) for f in m.attachments], "matter": m.matter,
         }  # fmt: skip
 
     def message(self, message_id: str) -> dict[str, Any]:
-        m = self.office.messages[message_id]
+        m = self.seen.message(message_id)
+        if m is None:
+            return {"message": message_id, "text": "(not yours to read)"}
         room = self.office.rooms[m.room]
         return {
             "message": m.id, "room": m.room, "room_name": room.name, "from": m.sender, "text": self.text(m.body),
@@ -169,7 +168,6 @@ class Briefing:
         }  # fmt: skip
 
     # -- stimuli
-    # --------------------------------------------------------------------------------------------------------
 
     def stimulus(self, s: Stimulus) -> dict[str, Any]:
         """Return what wakes the person, with the content they need to act on it."""
@@ -213,16 +211,12 @@ class Briefing:
         return self.file(versions[-1].ref) if versions else "(a file you may not see)"
 
     # -- the whole
-    # ------------------------------------------------------------------------------------------------------
 
     def work(self) -> list[dict[str, Any]]:
         """Return the requests and delegations that are open for this person."""
-        requests = [self.request(r) for r in self.seen.requests() if r.state in ("open", "accepted")]
-        delegations = [
-            self.delegation(d)
-            for d in self.seen.delegations()
-            if d.state in ("working", "asking", "submitted", "stopped")
-        ]
+        requests = [self.request(r) for r in self.seen.requests(("open", "accepted"))]
+        under_way = ("working", "asking", "submitted", "stopped")
+        delegations = [self.delegation(d) for d in self.seen.delegations(under_way)]
         return [*requests[-20:], *delegations[-12:]]
 
     def wake(self, stimuli: tuple[Stimulus, ...], fresh: bool, now: int) -> str:

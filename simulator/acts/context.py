@@ -86,7 +86,8 @@ class ActContext:
 
     def person(self, name: str) -> Person:
         """Find a person by id, full name, first name or mail address."""
-        people = self.office.people
+        known = (p for p in self.office.people.values() if self.knows(f"person:{p.id}"))
+        people = {p.id: p for p in known}
         wanted = name.strip().casefold()
         if wanted in people:
             return people[wanted]
@@ -98,6 +99,10 @@ class ActContext:
             names = ", ".join(sorted(p.id for p in found))
             raise Refused(f"{name!r} could be any of {names}: use the id")
         raise Refused(f"nobody here is called {name!r}: use an id from the list of colleagues")
+
+    def knows(self, target: str) -> bool:
+        """Whether the actor may know of a person, client or matter: what they may not, does not exist for them."""
+        return can(Subject(self.actor), "know", target, self.office).allowed
 
     def people(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Find several people; the order is kept, doubles go."""

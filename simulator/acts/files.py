@@ -95,18 +95,18 @@ def save(ctx: ActContext, args: a.SaveFile) -> Outcome:
     known = ctx.office.by_path.get(path_key(f"home:{ctx.actor}", path))
     if known:
         ctx.rely("file", known)
-    matter = _matter_of(ctx.office, path)
+    matter = _matter_of(ctx, path)
     saved = new_version(ctx, f"home:{ctx.actor}", path, ctx.actor, ctx.blobs.put(data), ctx.opened,
                         file_id=ctx.act_id, matter=matter)  # fmt: skip
     return Outcome((saved,), {"file": saved.file, "version": saved.version.number, "path": saved.path})
 
 
-def _matter_of(office: Office, path: str) -> str:
-    """Return the matter whose project folder a home path lies in, if any."""
+def _matter_of(ctx: ActContext, path: str) -> str:
+    """Return the actor's matter whose project folder a home path lies in, if any."""
     parts = path.split("/")
     if len(parts) > 3 and parts[:2] == ["Documents", "Projects"]:
-        for matter in sorted(office.matters.values(), key=lambda m: m.id):
-            if matter.name == parts[2]:
+        for matter in sorted(ctx.office.matters.values(), key=lambda m: m.id):
+            if matter.name == parts[2] and ctx.actor in matter.members:
                 return matter.id
     return ""
 
@@ -147,7 +147,7 @@ def sign_off(ctx: ActContext, args: a.SignOff) -> Outcome:
 def classify(ctx: ActContext, args: a.Classify) -> Outcome:
     ref = ctx.file(args.file)
     for client in args.release_to:
-        if client not in ctx.office.clients:
+        if client not in ctx.office.clients or not ctx.knows(f"client:{client}"):
             raise Refused(f"there is no client {client!r}: use the id of a client")
     version = ctx.office.files[ref.file].versions[ref.version - 1]
     ctx.allow("classify", Reclass(ref, args.level, version.walls, args.release_to))
@@ -161,7 +161,8 @@ def audience_of(ctx: ActContext, text: str) -> str:
     kind, _, rest = name.partition(":")
     office = ctx.office
     known = {"department": office.departments, "matter": office.matters, "client": office.clients}
-    if name == "everyone" or (kind in known and rest in known[kind]):
+    hidden = kind in ("client", "matter") and not ctx.knows(name)
+    if name == "everyone" or (kind in known and rest in known[kind] and not hidden):
         return name
     if kind == "person" or not rest:
         return f"person:{ctx.person(rest or name).id}"

@@ -6,6 +6,7 @@ import base64
 import binascii
 import posixpath
 
+from simulator.access import telling_refusals
 from simulator.acts import arguments as a
 from simulator.acts.context import ActContext, Outcome, Refused
 from simulator.acts.files import grants_for, new_version
@@ -58,6 +59,10 @@ def post_message(ctx: ActContext, args: a.PostMessage) -> Outcome:
             raise Refused(f"there is no message {args.in_reply_to!r} in that room")
         thread = first.thread or first.id
     cites = ctx.files(args.cites)
+    others = [p for p in ctx.office.rooms[room_id].members if p != ctx.actor] if room is not None else [ctx.person(args.to).id]
+    refusals = telling_refusals(ctx.office, others, cites)
+    if refusals:
+        raise Refused("the message was not posted: " + "; ".join(refusals))
     message = ChatMessage(ctx.act_id, room_id, ctx.actor, ctx.at, ctx.body(args.text, 8_000), thread, args.asks, cites)
     return Outcome((*events, MessagePosted(message)), {"message": message.id, "room": room_id})
 
@@ -125,6 +130,8 @@ def client_mail(ctx: ActContext, args: a.ClientMail) -> Outcome:
     if not to or not args.text.strip():
         raise Refused("a mail needs a recipient and a text")
     matter = ctx.matter(args.matter) or _client_matter(ctx.office, ctx.me.client)
+    if matter:
+        ctx.allow("deposit", f"matter:{matter}")
     if args.attachments and not matter:
         raise Refused("there is no matter to file the attachments in: name one")
     events: list[Payload] = []

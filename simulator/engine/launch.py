@@ -45,7 +45,6 @@ class Launcher:
         return self.record.office.revision + 1
 
     # -- people
-    # ---------------------------------------------------------------------------------------------------------
 
     def person(self, person: str, at: int) -> PersonRun:
         """Start a person's activation with up to 12 of their stimuli."""
@@ -86,7 +85,6 @@ class Launcher:
         return ()
 
     # -- meetings
-    # -------------------------------------------------------------------------------------------------------
 
     def meeting(self, entry_id: str, at: int) -> MeetingRun | None:
         """Start a meeting with those who are free, all at once; None while the organizer or all others are busy."""
@@ -111,7 +109,6 @@ class Launcher:
         return MeetingRun(self.env, self.bodies, running, base, systems=systems, prompts=prompts)
 
     # -- segments
-    # -------------------------------------------------------------------------------------------------------
 
     def segment(self, delegation_id: str, at: int) -> SegmentRun:
         """Start the next segment of a delegation's present round."""
@@ -160,7 +157,7 @@ class Launcher:
     def _store(self, office: Office, work: Delegation) -> tuple[Mounts, str]:
         plan = plan_mounts(office, work.id, self.bodies)
         task = next(f.data.decode() for f in plan.task if f.path == "TASK.md" and f.data is not None)
-        refs = tuple(dict.fromkeys(f.ref for f in (*plan.home, *plan.company) if f.ref is not None))
+        refs = plan.refs()
         owned = (office.files[i] for i in office.owned.get(work.principal, ()))
         heads = {path_key(f.space, f.path): len(f.versions) for f in owned if f.space == f"home:{work.principal}"}
         home, company, services, desk = (self._entries(t) for t in (plan.home, plan.company, plan.services, plan.task))
@@ -207,7 +204,6 @@ class Launcher:
         return None
 
     # -- resuming
-    # -------------------------------------------------------------------------------------------------------
 
     def resume(self, running: Running) -> Run:
         """Go on with an activation that was running when the process ended: from its base, its tape does the rest."""

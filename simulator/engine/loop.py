@@ -89,7 +89,6 @@ class Engine:
         self._stop = self._asked = True
 
     # -- the loop
-    # -------------------------------------------------------------------------------------------------------
 
     def run(self, until: int) -> Office:
         """Process everything up to and including the instant `until`, commit, and return the office.
@@ -163,7 +162,6 @@ class Engine:
         return sum(1 for r in at_work if isinstance(r, kind) is not other)
 
     # -- processing
-    # -----------------------------------------------------------------------------------------------------
 
     def _process(self, item: Item) -> None:
         if item.key.at > self.now:
@@ -267,7 +265,6 @@ class Engine:
         return (StimulusArrived(timer.owner, stimulus),)
 
     # -- runs
-    # -----------------------------------------------------------------------------------------------------------
 
     def _go(self, run: Run) -> None:
         self.runs[run.running.id] = run
@@ -413,7 +410,6 @@ class Engine:
             self._collect(block=True)
 
     # -- resuming
-    # -------------------------------------------------------------------------------------------------------
 
     def _resume(self) -> None:
         """Queue what the office is waiting for, and go on with what was running (DESIGN 8)."""

@@ -82,7 +82,6 @@ class PersonRun(Run):
         self.looked: list[tuple[str, Body]] = []
 
     # -- what to ask
-    # ----------------------------------------------------------------------------------------------------
 
     def next_request(self) -> ModelRequest:
         """Return the next call: of the branch, of a compaction, or of the day's conversation."""
@@ -102,7 +101,6 @@ class PersonRun(Run):
         return (long or self._overflowed) and not self._compacting
 
     # -- what was answered
-    # ----------------------------------------------------------------------------------------------
 
     def feed(self, request: ModelRequest, response: ModelResponse) -> None:
         """Take an answer of whichever conversation asked for it."""
@@ -171,7 +169,6 @@ class PersonRun(Run):
         return read_tool(self, self.actor, call.name, parsed)
 
     # -- the branch
-    # -----------------------------------------------------------------------------------------------------
 
     def _open_branch(self, call: ToolCall, question: str) -> None:
         prompt = render("branch", question=question, turns=BRANCH_TURNS)

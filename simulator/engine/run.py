@@ -60,7 +60,6 @@ class Run:
         self._bad = 0
 
     # -- time
-    # -----------------------------------------------------------------------------------------------------------
 
     def instant(self, turns: int) -> int:
         """Return when effects land after so many turns (RULE 7)."""
@@ -76,7 +75,6 @@ class Run:
         return Key(self.instant(turns), Phase.LANDING, self.running.actor, self.running.number, self.running.id)
 
     # -- model calls
-    # ----------------------------------------------------------------------------------------------------
 
     def next_request(self) -> ModelRequest:
         """Return the next call to make. Only asked while `outcome` is None."""
@@ -92,7 +90,6 @@ class Run:
         return self.running.id, self.calls
 
     # -- acts
-    # -----------------------------------------------------------------------------------------------------------
 
     def try_act(self, actor: str, tool: str, arguments: Arguments) -> dict[str, Any]:
         """Check an act now and answer it at once; it is buffered and checked again at commit."""
@@ -126,7 +123,6 @@ class Run:
             self.opened = (*self.opened, ref)
 
     # -- tool calls
-    # -----------------------------------------------------------------------------------------------------
 
     def parse(self, call: ToolCall, known: dict[str, type[msgspec.Struct]]) -> msgspec.Struct | dict[str, Any]:
         """Read a call's arguments; a malformed call becomes an error the model is shown (bounded by `BAD_CALLS`)."""

@@ -89,7 +89,6 @@ class SegmentRun(Run):
         raise NotImplementedError("a segment's answers are taken by `take`: its tools run outside the engine's thread")
 
     # -- tools
-    # ----------------------------------------------------------------------------------------------------------
 
     def from_tape(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
         """Take results that are on the tape; return the calls that are still to be carried out (RULE 35)."""
@@ -145,7 +144,6 @@ class SegmentRun(Run):
             self._sandbox = None
 
     # -- what it leaves
-    # -------------------------------------------------------------------------------------------------
 
     def manifest(self) -> Blob:
         """Store the home's manifest and return its blob."""

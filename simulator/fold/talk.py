@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from simulator.access import can
 from simulator.businesstime import calendar_for
 from simulator.events import (
     EntryAnswered,
@@ -51,7 +52,8 @@ def message_posted(o: Office, event: Event, p: MessagePosted) -> None:
     room = o.rooms[m.room]
     thread = m.thread or m.id
     for person in sorted(room.members):
-        if person != m.sender:
+        # Someone still in the room but off the matter's team must not even learn that something was said.
+        if person != m.sender and can(person, "read_message", m.id, o).allowed:
             wakes = m.asks and may_wake(o, m.sender, person, thread)
             stimulus = Stimulus(m.id, "message", m.id, event.sim_time, m.sender, f"room:{m.room}", wakes=wakes)
             wake(o, person, stimulus)

@@ -35,7 +35,6 @@ class Reader:
         self.briefing = Briefing(self.office, person, run.bodies)
 
     # -- files
-    # ----------------------------------------------------------------------------------------------------------
 
     def list_files(self, a: c.ListFiles) -> dict[str, Any]:
         wanted = a.folder.strip().strip("/").casefold()
@@ -75,7 +74,6 @@ class Reader:
                                       "snippet": h.snippet} for h in hits]}  # fmt: skip
 
     # -- talk
-    # -----------------------------------------------------------------------------------------------------------
 
     def read_room(self, a: c.ReadRoom) -> dict[str, Any]:
         wanted = a.room.strip().lstrip("#").casefold()
@@ -101,7 +99,6 @@ class Reader:
         return {"ok": True, "mails": rows}
 
     # -- calendar
-    # -------------------------------------------------------------------------------------------------------
 
     def see_calendar(self, a: c.SeeCalendar) -> dict[str, Any]:
         try:
@@ -129,7 +126,6 @@ class Reader:
         return f"{self.briefing.calendar.local(at):%H:%M}"
 
     # -- work, people, memory
-    # -------------------------------------------------------------------------------------------
 
     def list_work(self, a: c.ListWork) -> dict[str, Any]:
         requests = [r for r in self.seen.requests() if a.closed or r.state in ("open", "accepted")]
