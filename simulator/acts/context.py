@@ -124,6 +124,8 @@ class ActContext:
         ref = find_file(self.office, self.actor, text)
         if ref is None:
             raise Refused(f"there is no file {text!r}, or it is not yours to see")
+        # A path means the latest version: at commit it must be the one that was meant when the act was called.
+        self.rely("version", f"{self.actor}\x1f{text}")
         return ref
 
     def files(self, texts: tuple[str, ...]) -> tuple[FileRef, ...]:
@@ -187,6 +189,14 @@ def token(office: Office, kind: str, name: str) -> str:
     if kind == "entry":
         entry = office.entries.get(name)
         return f"{entry.start}/{entry.minutes}/{entry.cancelled}" if entry else "absent"
+    if kind == "version":
+        person, _, text = name.partition("\x1f")
+        ref = find_file(office, person, text)
+        return f"{ref.file}@{ref.version}:{_blob(office, ref)[:12]}" if ref else "absent"
     if kind == "accepted":
         return ",".join(office.accepted.get(name, ()))
     raise ValueError(f"no token for records of kind {kind!r}")
+
+
+def _blob(office: Office, ref: FileRef) -> str:
+    return office.files[ref.file].versions[ref.version - 1].blob.sha256

@@ -26,7 +26,7 @@ from simulator.engine.meeting import MeetingRun
 from simulator.engine.record import Recorder
 from simulator.engine.run import Run
 from simulator.engine.segment import SegmentRun
-from simulator.errors import OfficeTownError, TapeMismatch
+from simulator.errors import OfficeTownError, SandboxError, TapeMismatch
 from simulator.events import (
     MeetingEnded,
     OccurrenceBegan,
@@ -65,6 +65,7 @@ class Engine:
         self.landing = Landing(env, self.bodies, self.record)
         self.agenda = Agenda()
         self.runs: dict[str, Run] = {}
+        self._withdrawn: list[SegmentRun] = []
         self.now = office.now
         self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
         self._in_flight = 0
@@ -106,7 +107,7 @@ class Engine:
             self._drain()
             self.record.flush()
         finally:
-            for run in self.runs.values():
+            for run in (*self.runs.values(), *self._withdrawn):
                 if isinstance(run, SegmentRun):
                     run.close()
             self._pool.shutdown(wait=True, cancel_futures=True)
@@ -290,7 +291,7 @@ class Engine:
             if isinstance(run, SegmentRun) and run.delegation.id == delegation:
                 del self.runs[run.running.id]
                 run.outcome = "cut"
-                run.close()
+                self._withdrawn.append(run)
                 self.landing.withdraw(run)
                 self._take_news()
 
@@ -358,12 +359,20 @@ class Engine:
             return
         self._store(batch)
         for done in batch:
-            if isinstance(done.fault, Parked):
+            if isinstance(done.fault, Parked) or self._dismissed(done):
                 continue
             if done.fault is not None:
                 self._fault = self._fault or _explained(done.fault)
             elif done.run.outcome is None:
                 self._continue(done)
+
+    def _dismissed(self, done: Done) -> bool:
+        """Let a withdrawn segment go, whose worker is back only now: its sandbox was in use until then (RULE 16)."""
+        if done.run not in self._withdrawn:
+            return False
+        assert isinstance(done.run, SegmentRun)
+        done.run.close()
+        return done.fault is None or isinstance(done.fault, SandboxError)
 
     def _store(self, batch: list[Done]) -> None:
         fresh = [

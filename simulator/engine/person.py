@@ -79,6 +79,7 @@ class PersonRun(Run):
         self._branch: Branch | None = None
         self._compacting = False
         self._overflowed = False
+        self._relieved = False
         self.looked: list[tuple[str, Body]] = []
 
     # -- what to ask
@@ -119,9 +120,9 @@ class PersonRun(Run):
 
     def _overflow(self) -> None:
         """The provider says the conversation is too long: compact once, then stop clearly (RULE 13)."""
-        if self._overflowed:
+        if self._relieved:
             self.outcome, self.summary = "cut", "the conversation is too long for the model"
-        self._overflowed = True
+        self._overflowed = self._relieved = True
 
     def _compact(self, response: ModelResponse) -> None:
         """The summary replaces the turns in later requests."""

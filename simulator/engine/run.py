@@ -188,6 +188,15 @@ class Landed(msgspec.Struct, frozen=True):
     conflict: str = ""
 
 
+def _moved(kind: str, name: str, was: str, now: str) -> str:
+    """Say what an act relied on and what it is now."""
+    if kind == "version":
+        was, now = was.partition(":")[0], now.partition(":")[0]
+        later = f"now it is {now}" if now != was else "its content is another now"
+        return f"{name.partition(chr(31))[2]} has changed meanwhile: it was {was}, {later}"
+    return f"the {kind} {name} has changed meanwhile: it was {was}, now it is {now}"
+
+
 def land_act(env: Environment, office: Office, run: Run, act: BufferedAct, failed: set[str], at: int) -> Landed:
     """Decide an act again, against the office at commit (RULE 18)."""
     broken = [name for name in act.cites if name in failed]
@@ -196,7 +205,7 @@ def land_act(env: Environment, office: Office, run: Run, act: BufferedAct, faile
     for kind, name, was in act.relied:
         now = token(office, kind, name)
         if now != was:
-            return Landed(act, conflict=f"the {kind} {name} has changed meanwhile: it was {was}, now it is {now}")
+            return Landed(act, conflict=_moved(kind, name, was, now))
     ctx = ActContext(office, act.actor, run.running.id, act.id, at, env.blobs, run.texts, act.opened)
     try:
         outcome: Outcome = decide(ctx, act.tool, act.arguments)
