@@ -237,7 +237,7 @@ def period_of(prior: PriorView, period: str) -> str:
 def same_year(prior: PriorView | None, period: str) -> PriorView | None:
     """Return the prior if its `Period` lies in the year of `period`: only then does a year to date go on."""
     stated = prior.figure("Period") if prior is not None else None
-    return prior if stated is None or stated[:4] == period[:4] else None
+    return prior if not stated or stated[:4] == period[:4] else None
 
 
 def repeated(rows: Iterable[Mapping[str, str]], key: str) -> list[str]:

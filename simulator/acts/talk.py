@@ -129,7 +129,7 @@ def client_mail(ctx: ActContext, args: a.ClientMail) -> Outcome:
     to = ctx.people(args.to)
     if not to or not args.text.strip():
         raise Refused("a mail needs a recipient and a text")
-    matter = ctx.matter(args.matter) or _client_matter(ctx.office, ctx.me.client)
+    matter = _named_matter(ctx.office, args.matter) or _client_matter(ctx.office, ctx.me.client)
     if matter:
         ctx.allow("deposit", f"matter:{matter}")
     if args.attachments and not matter:
@@ -165,6 +165,13 @@ def _bytes(item: a.Attachment) -> bytes:
     if len(data) > ATTACHMENT_LIMIT:
         raise Refused(f"the attachment {item.name!r} is larger than 25 MB")
     return data
+
+
+def _named_matter(office: Office, name: str) -> str:
+    """Return the id of the matter called so, whoever it belongs to: whether it may be used is `can`'s to say."""
+    wanted = name.strip().casefold()
+    found = (m.id for m in office.matters.values() if wanted and wanted in (m.id.casefold(), m.name.casefold()))
+    return min(found, default=name)
 
 
 def _client_matter(office: Office, client: str) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from simulator.access import can
 from simulator.canonical import clean_name
 from simulator.events import Event, FileAccepted, FileClassified, FileRevoked, FileSaved, FileShared
 from simulator.fold.base import append, drop, notify, put, wake
 from simulator.office import Office
-from simulator.records import File, FileVersion, Stimulus
+from simulator.records import File, FileRef, FileVersion, Stimulus
 
 
 def path_key(space: str, path: str) -> str:
@@ -49,7 +50,8 @@ def shared(o: Office, event: Event, p: FileShared) -> None:
     if event.activation == "genesis" or g.by not in o.people or file.space.startswith("matter:"):
         return
     for person in audience_members(o, g.audience):
-        if person != g.by and o.people[person].kind == "staff":
+        may_read = can(person, "read", FileRef(g.file, g.version), o).allowed
+        if person != g.by and o.people[person].kind == "staff" and may_read:
             wake(o, person, Stimulus(g.id, "share", g.file, event.sim_time, g.by, f"file:{g.file}", wakes=False))
 
 

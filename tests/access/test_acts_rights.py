@@ -12,8 +12,10 @@ from simulator.access import NOT_YOURS
 from simulator.acts import ActContext, Outcome, Refused, decide
 from simulator.acts import arguments as a
 from simulator.canonical import sha256
-from simulator.events import QuestionAsked, SegmentLanded
+from simulator.events import Event, FileShared, QuestionAsked, SegmentLanded
+from simulator.fold import apply
 from simulator.ports import Blob
+from simulator.records import Grant
 from tests.access.world import OAKRIDGE, RIVERBEND, TOOLING, World, blob, body, juniper
 
 
@@ -162,3 +164,45 @@ def test_a_delegation_is_reviewed_and_withdrawn_by_its_principal() -> None:
     assert refused(world, "elena", "withdraw", a.Withdraw("no.such.thing", "no need")) == NOT_YOURS
     assert act(world, "daniel", "review", again).payloads
     assert act(world, "daniel", "withdraw", a.Withdraw(delegation, "no need")).payloads
+
+
+def test_whom_one_may_not_know_one_cannot_write_to() -> None:
+    """A client's contact is known to those who serve the client: for anyone else they do not exist."""
+    world = juniper()
+    elsewhere = next(p.id for p in world.office.people.values() if p.kind == "client" and p.client != "riverbend")
+    unknown = refused(world, "daniel", "send_mail", a.SendMail(("nobody-here",), "s", "text"))
+    hidden = refused(world, "daniel", "send_mail", a.SendMail((elsewhere,), "s", "text"))
+    assert hidden == unknown.replace("nobody-here", elsewhere)
+
+
+def test_what_is_said_in_a_room_may_rest_only_on_what_its_members_may_hear() -> None:
+    """RULE 27: a room's members must pass the walls of what a message cites."""
+    world = juniper()
+    ref = world.save("daniel", "home:daniel", "walled.txt", walls=(RIVERBEND,), level="confidential")
+    said = refused(world, "daniel", "post_message", a.PostMessage("nora", "look at this", cites=("walled.txt",)))
+    assert "not posted" in said
+    assert ref.version == 1
+    assert act(world, "daniel", "post_message", a.PostMessage("elena", "look at this", cites=("walled.txt",))).payloads
+
+
+def test_a_contact_hands_material_into_their_own_clients_matter_alone() -> None:
+    world = juniper()
+    mail = a.ClientMail(("elena",), "documents", "here they are", (a.Attachment("a.csv", "x,y\n"),), "2026-01")
+    assert act(world, "maya", "write_mail", mail).payloads
+    other = a.ClientMail(("elena",), "documents", "here", (a.Attachment("a.csv", "x,y\n"),), "2026-01", matter=OAKRIDGE)
+    assert refused(world, "maya", "write_mail", other)
+
+
+def test_who_cannot_read_a_message_or_a_share_is_not_woken_by_it() -> None:
+    """DESIGN 4: a notice of what one may not see would tell that it is there."""
+    world = juniper()
+    room = world.room("river talk", ("elena", "daniel", "nora"), RIVERBEND)
+    world.post(room, "elena", "about the close")
+    assert any(s.kind == "message" for s in world.office.inboxes.get("daniel", ()))
+    assert not any(s.kind == "message" for s in world.office.inboxes.get("nora", ()))
+    ref = world.save("elena", "home:elena", "walled.txt", walls=(RIVERBEND,), level="confidential")
+    grant = Grant(world.id("elena"), ref.file, ref.version, "everyone", "elena", world.now)
+    event = Event(world.office.revision + 1, world.now, "elena", "elena.9", FileShared(grant))
+    world.office = apply(world.office, event)
+    assert any(s.kind == "share" for s in world.office.inboxes.get("daniel", ()))
+    assert not any(s.kind == "share" for s in world.office.inboxes.get("nora", ()))

@@ -164,9 +164,7 @@ def test_two_worlds_that_differ_only_out_of_sight_look_the_same(
     assert mounted(plain, "daniel") == mounted(twin, "daniel")
     woken = (Stimulus("s", "message", plain.office.by_room[rooms[0]][-1], plain.now, "elena"),)
     assert recall(plain.office, "daniel", woken) == recall(twin.office, "daniel", woken)
-    # The acts refuse to bring these to Daniel at all; where the story forces them through, they still wake him.
-    if not any(kind % 12 in (1, 2, 5, 11) for kind, *_ in secrets[:6]):
-        assert _prompts(plain, woken) == _prompts(twin, woken)
+    assert _prompts(plain, woken) == _prompts(twin, woken)
 
 
 def _prompts(world: World, woken: tuple[Stimulus, ...]) -> tuple[str, str, tuple[str, ...]]:
