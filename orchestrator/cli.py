@@ -4,55 +4,59 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import click
 import typer
 
-from orchestrator import commands, looking, replaying, tasks
+from orchestrator import commands, costs, looking, replaying, running
 from orchestrator.compose import House
 from orchestrator.output import Out
 from orchestrator.settings import read_settings
 from simulator.errors import OfficeTownError
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
     help="Simulated organizations that produce real professional work, and from it scored tasks for agents.",
 )  # fmt: skip
 
-Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on the last line.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]
+Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on the last line of stdout.")]
+OfficeName = Annotated[str, typer.Argument(metavar="OFFICE", help="Its id, the beginning of its id, or its name.")]
+Moment = Annotated[str, typer.Option("--on", help="A revision, YYYY-MM-DD, or YYYY-MM-DD HH:MM; now without it.")]
 
 
-def _house() -> House:
-    return House(read_settings(os.environ))
-
-
-@app.command()
-def demo(days: Annotated[int, typer.Option(help="Simulated days.")] = 12, seed: Seed = 1, json: Json = False) -> None:
-    """The whole story on embedded parts, small: build an office, run it, freeze tasks, score them."""
-    tasks.demo(_house(), Out(json), days, seed)
+def house_of(context: typer.Context) -> House:
+    """Return the house that the command works in; it is let go when the command ends."""
+    make: Callable[[], House] | None = context.obj
+    house = House(read_settings(os.environ)) if make is None else make()
+    context.call_on_close(house.close)
+    return house
 
 
 @app.command()
 def new(
+    context: typer.Context,
     brief: Annotated[
         str, typer.Argument(help="One sentence: what kind of organization, how many people, which clients.")
     ],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder of the package to make.")] = None,
     people: Annotated[int | None, typer.Option(help="Number of people, over the brief's.")] = None,
     clients: Annotated[int | None, typer.Option(help="Number of clients, over the brief's.")] = None,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything drawn.")] = 0,
     materials: Annotated[Path | None, typer.Option(help="Folder of your own seed documents.")] = None,
     json: Json = False,
 ) -> None:
     """Make an organization package from a brief."""
-    commands.new(_house(), Out(json), brief, output, people, clients, seed, materials)
+    commands.new(house_of(context), Out(json), brief, output, people, clients, seed, materials)
 
 
 @app.command()
 def check(
-    package: Path,
+    package: Annotated[Path, typer.Argument(metavar="PACKAGE")],
     seal: Annotated[bool, typer.Option("--seal", help="Accept hand edits: check, then rewrite the manifest.")] = False,
     json: Json = False,
 ) -> None:
@@ -62,170 +66,189 @@ def check(
 
 @app.command()
 def run(
+    context: typer.Context,
     reference: Annotated[str, typer.Argument(metavar="PACKAGE|OFFICE")],
-    name: Annotated[str, typer.Option(help="Name of the new office.")] = "",
+    name: Annotated[str, typer.Option(help="Name of the new office; the organization's without it.")] = "",
     days: Annotated[int, typer.Option(min=1, help="Calendar days from the office's first day, in total.")] = 5,
-    seed: Seed = 0,
+    seed: Annotated[int | None, typer.Option(help="Seed of the new office; 0 without it.")] = None,
     speed: Annotated[str, typer.Option(help="max, or simulated seconds a real second, at most 120.")] = "max",
     follow: Annotated[bool, typer.Option("--follow", help="Show the office's day as readable lines.")] = False,
-    budget: Annotated[float | None, typer.Option(help="Money the models may cost, in the office's currency.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="People at work at once.")] = 6,
-    workers: Annotated[int, typer.Option(min=1, help="Assistants at work at once.")] = 4,
+    budget: Annotated[str, typer.Option(help="Money the models may cost in total, in the office's currency.")] = "",
+    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="People at work at once.")] = 6,
+    workers: Annotated[int, typer.Option(min=1, max=1000, help="Assistants at work at once.")] = 4,
     sandbox: Annotated[str, typer.Option(help="auto or bubblewrap.")] = "auto",
+    assistant: Annotated[str, typer.Option(help="builtin.")] = "builtin",
     json: Json = False,
 ) -> None:
-    """Run a new office from a package, or go on with one."""
-    options = commands.RunOptions(name, days, seed, speed, follow, budget, concurrency, workers, sandbox)
-    commands.run(_house(), Out(json), reference, options)
+    """Run a new office from a package, or go on with one.
+
+    Ctrl-C and SIGTERM stop at a commit and say how to go on; the exit code is then 130 or 143.
+    """
+    options = running.RunOptions(name, days, seed, speed, follow, budget, concurrency, workers, sandbox, assistant)
+    house = house_of(context)
+    running.run(house, Out(json), reference, options)
+    if house.stop.signal:
+        raise typer.Exit(house.stop.exit_code)
 
 
 @app.command()
 def offices(
-    action: Annotated[str, typer.Argument(help="list, or rm")] = "list",
-    office: Annotated[str, typer.Argument()] = "",
+    context: typer.Context,
+    action: Annotated[str, typer.Argument(help="list, or rm.")] = "list",
+    office: Annotated[str, typer.Argument(help="The office to remove.")] = "",
     json: Json = False,
 ) -> None:
     """List the offices, or remove one: `offices rm OFFICE`."""
-    looking.offices(_house(), Out(json), action, office)
+    looking.offices(house_of(context), Out(json), action, office)
 
 
 @app.command()
-def show(office: str, json: Json = False) -> None:
+def show(context: typer.Context, office: OfficeName, json: Json = False) -> None:
     """Show an office: its people, what is under way, what it has made."""
-    looking.show(_house(), Out(json), office)
+    looking.show(house_of(context), Out(json), office)
 
 
 @app.command()
 def log(
-    office: str,
+    context: typer.Context,
+    office: OfficeName,
     hash_only: Annotated[bool, typer.Option("--hash", help="Print the SHA-256 of the canonical event log.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Print the stored events, one JSON object a line.")] = False,
     json: Json = False,
 ) -> None:
     """Show an office's log as readable lines."""
-    looking.log(_house(), Out(json), office, hash_only, raw)
+    looking.log(house_of(context), Out(json), office, hash_only, raw)
 
 
 @app.command()
-def why(office: str, ref: str, json: Json = False) -> None:
+def why(
+    context: typer.Context,
+    office: OfficeName,
+    ref: Annotated[str, typer.Argument(metavar="REF", help="An id of anything, or a file as PATH or PATH@VERSION.")],
+    json: Json = False,
+) -> None:
     """Say how something came to be: the chain of events back to what started it."""
-    looking.why(_house(), Out(json), office, ref)
+    looking.why(house_of(context), Out(json), office, ref)
 
 
 @app.command("who-can")
 def who_can(
-    office: str,
+    context: typer.Context,
+    office: OfficeName,
     path: Annotated[
-        str, typer.Argument(help="A file: id or path within its space, `@<version>` for an exact version.")
+        str,
+        typer.Argument(metavar="PATH", help="A file: id or path within its space, `@VERSION` for an exact version."),
     ],
-    on: Annotated[str, typer.Option(help="Date, or date and time, in the office's zone.")] = "",
+    on: Moment = "",
     json: Json = False,
 ) -> None:
     """Say who could see a file on that day, and why."""
-    looking.who_can(_house(), Out(json), office, path, on)
+    looking.who_can(house_of(context), Out(json), office, path, on)
 
 
 @app.command()
 def files(
-    office: str,
-    person: Annotated[str, typer.Option("--as", help="As whom to look.")],
-    on: Annotated[str, typer.Option(help="Date, or date and time.")] = "",
-    output: Annotated[Path | None, typer.Option("-o", help="Copy the files into this folder.")] = None,
+    context: typer.Context,
+    office: OfficeName,
+    person: Annotated[str, typer.Option("--as", help="The person as whom to look.")],
+    on: Moment = "",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy the files into this folder.")] = None,
     json: Json = False,
 ) -> None:
     """List the files a person can see, as they see them."""
-    looking.files(_house(), Out(json), office, person, on, output)
+    looking.files(house_of(context), Out(json), office, person, on, output)
 
 
 @app.command()
 def fork(
-    office: str,
-    at: Annotated[str, typer.Option(help="Revision, or date, or date and time.")],
+    context: typer.Context,
+    office: OfficeName,
+    at: Annotated[str, typer.Option(help="A revision, YYYY-MM-DD, or YYYY-MM-DD HH:MM.")],
     without: Annotated[list[str] | None, typer.Option(help="reviews, rights or persistence; may be repeated.")] = None,
-    name: Annotated[str, typer.Option()] = "",
+    change: Annotated[
+        str, typer.Option(help="PATH=FILE: from the fork on, the office's file PATH has the bytes of FILE.")
+    ] = "",
+    name: Annotated[str, typer.Option(help="Name of the fork.")] = "",
     json: Json = False,
 ) -> None:
-    """Fork an office at a past moment, with or without its ablations."""
-    commands.fork(_house(), Out(json), office, at, without or [], name)
+    """Fork an office at a past moment, whole, or without one of its parts."""
+    commands.fork(house_of(context), Out(json), office, at, without or [], name, change)
 
 
 @app.command()
-def pack(office: str, output: Annotated[Path, typer.Option("-o")], json: Json = False) -> None:
+def pack(
+    context: typer.Context,
+    office: OfficeName,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
+    json: Json = False,
+) -> None:
     """Pack an office into one file."""
-    commands.pack(_house(), Out(json), office, output)
+    commands.pack(house_of(context), Out(json), office, output)
 
 
 @app.command()
-def unpack(file: Path, name: Annotated[str, typer.Option()] = "", json: Json = False) -> None:
+def unpack(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    name: Annotated[str, typer.Option(help="Name of the office; the packed one's without it.")] = "",
+    json: Json = False,
+) -> None:
     """Unpack an office from a file."""
-    commands.unpack(_house(), Out(json), file, name)
+    commands.unpack(house_of(context), Out(json), file, name)
 
 
 @app.command()
-def replay(office: str, json: Json = False) -> None:
+def replay(context: typer.Context, office: OfficeName, json: Json = False) -> None:
     """Run an office again from its record, with no model call, and compare the hash."""
-    replaying.replay(_house(), Out(json), office)
+    replaying.replay(house_of(context), Out(json), office)
 
 
-@app.command()
-def freeze(
-    office: str,
-    output: Annotated[Path, typer.Option("-o", help="Folder of the snapshots.")],
-    delegation: Annotated[str, typer.Option(help="ID, or ID.ROUND.")] = "",
-    select: Annotated[int, typer.Option(help="Choose this many diverse delegations.")] = 0,
-    json: Json = False,
-) -> None:
-    """Freeze delegations into scored tasks."""
-    tasks.freeze(_house(), Out(json), office, output, delegation, select)
-
-
-@app.command()
-def audit(snapshots: list[Path], json: Json = False) -> None:
-    """Look for leaks and tampering in snapshots."""
-    tasks.audit(_house(), Out(json), snapshots)
-
-
-@app.command("eval")
-def evaluate(
-    snapshots: Path,
-    agent: Annotated[str, typer.Option(help="oracle, nop, builtin, cmd:... or module:Class")] = "oracle",
-    model: Annotated[str, typer.Option(help="Model of the builtin agent; offline without one.")] = "offline",
-    turns: Annotated[str, typer.Option(help="Turn budgets, such as 8,16,24.")] = "48",
-    attempts: Annotated[int, typer.Option(min=1)] = 1,
-    output: Annotated[
-        Path | None, typer.Option("-o", help="Folder of the results; trials there are not run again.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Run an agent on snapshots and score what it leaves."""
-    tasks.evaluate(_house(), Out(json), snapshots, agent, model, turns, attempts, output)
-
-
-@app.command()
-def report(results: Path, json: Json = False) -> None:
-    """Show results as a table."""
-    tasks.report(Out(json), results)
+@app.command("costs")
+def costs_(context: typer.Context, office: OfficeName, json: Json = False) -> None:
+    """Show what an office's model calls have used, by role, person, task and day."""
+    costs.costs(house_of(context), Out(json), office)
 
 
 @app.command()
 def doctor(
+    context: typer.Context,
+    live: Annotated[bool, typer.Option("--live", help="Ask the model endpoint three tiny questions.")] = False,
     gc: Annotated[bool, typer.Option("--gc", help="Remove file bytes that nothing refers to any more.")] = False,
     json: Json = False,
 ) -> None:
     """Say what works here and what does not, and what to do."""
-    commands.doctor(_house(), Out(json), gc)
+    commands.doctor(house_of(context), Out(json), gc, live)
+
+
+def execute(arguments: Sequence[str] | None = None, make: Callable[[], House] | None = None) -> int:
+    """Run one command and return its exit code: errors raised on purpose become one clear message.
+
+    `make` builds the house that the command works in; the environment's without it.
+    """
+    try:
+        code = app(
+            list(sys.argv[1:] if arguments is None else arguments), "officetown", standalone_mode=False, obj=make
+        )
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except OfficeTownError as fault:
+        sys.stderr.write(f"officetown: {fault}\n")
+        return fault.exit_code
+    except click.ClickException as fault:
+        fault.show(sys.stderr)
+        return fault.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("officetown: stopped.\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read stdout has left (`officetown log OFFICE | head`): nothing is wrong, and nobody is to be told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def main() -> None:
-    """Entry point: errors raised on purpose become one clear message and their exit code."""
-    try:
-        app()
-    except OfficeTownError as fault:
-        sys.stderr.write(f"officetown: {fault}\n")
-        sys.exit(fault.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write("officetown: stopped.\n")
-        sys.exit(130)
+    """Entry point of the program `officetown`."""
+    sys.exit(execute())
 
 
 if __name__ == "__main__":

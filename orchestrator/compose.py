@@ -5,15 +5,18 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from orchestrator.maildrop import Maildrop
-from orchestrator.settings import Settings
+from orchestrator.metering import Failures, Metered
+from orchestrator.settings import PRICES, Settings
+from orchestrator.stopping import Stop
 from services.documents.renderer import DocumentRenderer
+from services.models.classify import Fault
 from services.models.connect import Surroundings, connect, wire_of
-from services.models.endpoint import Endpoint
 from services.models.ledger import Budget
+from services.models.wire import OpenAIWire
 from services.offline import OfflineProfessional
 from services.packages.folder import read_package
 from services.sandbox.bubblewrap import Bubblewrap
@@ -21,6 +24,7 @@ from services.storage.blobs import FileBlobs
 from services.storage.database import Database
 from services.storage.journal import OfficeRow, Offices
 from services.storage.outbox import Outbox
+from services.storage.statements import INSERT_EVENTS
 from services.storage.writer import StoredJournal
 from simulator.businesstime import calendar_for
 from simulator.conversation import ModelRequest
@@ -28,42 +32,90 @@ from simulator.engine.environment import Environment, Observer, Pacer, Unpaced, 
 from simulator.engine.environment import Settings as EngineSettings
 from simulator.engine.history import as_of
 from simulator.engine.loop import Engine
-from simulator.errors import UsageError
+from simulator.errors import OfficeTownError, StorageError, UnknownReference, UsageError
 from simulator.events import ENGINE_VERSION, Event
-from simulator.fold import fold
 from simulator.office import Office
 from simulator.package import Package, genesis
-from simulator.ports import Model, SandboxProvider
+from simulator.ports import BlobStore, Model, SandboxProvider
+
+SANDBOXES = ("auto", "bubblewrap")
+_PUMPED_AT_THE_END = 100_000
 
 
-def surroundings() -> Surroundings:
-    """Return the real clock, sleep and draws for retry jitter: none of it can reach the event log."""
-    return Surroundings(time.time, time.monotonic, time.sleep, random.SystemRandom().random)
+class Connected:
+    """A model with its price: `worst_case` of a call, and what its `failures` may have cost, in millionths."""
+
+    def __init__(
+        self,
+        model: Model,
+        worst_case: Callable[[ModelRequest], int] = free_of_charge,
+        failures: Failures | None = None,
+    ) -> None:
+        self.model = model
+        self.worst_case = worst_case
+        self.failures = failures
+
+    def metered(self, journal: StoredJournal) -> Model:
+        """Return the model as an office's run asks it: what got no answer is charged for what it was, no more."""
+        return self.model if self.failures is None else Metered(self.model, journal, self.failures)
 
 
 class House:
-    """Everything the commands need, built from settings on first use."""
+    """Everything the commands need, built from settings on first use.
 
-    def __init__(self, settings: Settings) -> None:
+    `model` and `sandboxes` stand in for those that the settings name: tests pass theirs.
+    """
+
+    def __init__(
+        self, settings: Settings, *, model: Model | None = None, sandboxes: SandboxProvider | None = None
+    ) -> None:
         self.settings = settings
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        settings.locks.mkdir(exist_ok=True, mode=0o700)
+        self.stop = Stop()
+        for folder in (settings.home, settings.locks):
+            try:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            except OSError as error:
+                raise StorageError(
+                    f"The folder {folder} cannot be made ({error.strerror}). Name another as OFFICETOWN_HOME."
+                ) from error
         self.database = Database(settings.database_url)
         self.offices = Offices(self.database, settings.locks)
         self.blobs = FileBlobs(settings.blobs)
         self.renderer = DocumentRenderer()
+        self._model = model
+        self._sandboxes = sandboxes
 
-    def model(self, budget: Budget | None = None) -> tuple[Model, Callable[[ModelRequest], int]]:
-        """Return the model that the settings name, with the worst case a call may cost."""
+    def connect(self, budget: Budget | None = None, say: Callable[[str], None] = lambda text: None) -> Connected:
+        """Return the model that the settings name. `say` is told of faults that are being waited out."""
+        if self._model is not None:
+            return Connected(self._model)
+        if self.settings.model.offline:
+            return Connected(OfflineProfessional())
+        wire = self.wire()
+        failures = Failures(wire.worst_cost)
+
+        def on_fault(request: ModelRequest, fault: Fault, attempt: int) -> None:
+            failures.on_fault(request, fault, attempt)
+            say(f"The model does not answer ({fault.reason}), attempt {attempt} for {request.call[0]}.")
+
+        return Connected(connect(wire, self._around(), budget=budget, on_fault=on_fault), wire.worst_cost, failures)
+
+    def require_price(self) -> None:
+        """Raise UsageError where a budget in money could promise nothing: the endpoint's price is not known."""
         chosen = self.settings.model
-        if chosen.offline:
-            return OfflineProfessional(), free_of_charge
-        endpoint = Endpoint(
-            chosen.url, chosen.name, chosen.key, wire=chosen.wire, effort=chosen.effort, tools=chosen.tools
-        )
-        around = surroundings()
-        wire = wire_of(endpoint, around)
-        return connect(wire, around, budget=budget), lambda request: wire.worst_cost(request) or 0
+        if self._model is None and not chosen.offline and chosen.prices is None:
+            raise UsageError(
+                f"A budget needs the price of the model {chosen.name}: set {' and '.join(PRICES.values())} (money per "
+                "million tokens), or run without --budget."
+            )
+
+    def wire(self) -> OpenAIWire:
+        """Return the wire to the endpoint that the settings name."""
+        return wire_of(self.settings.model.endpoint(), self._around())
+
+    def _around(self) -> Surroundings:
+        """The real clock, sleep and draws for retry jitter: none of it can reach the event log."""
+        return Surroundings(time.time, time.monotonic, self.stop.sleep_or_park, random.SystemRandom().random)
 
     def sandboxes(self, kind: str = "auto") -> SandboxProvider:
         """Return a sandbox provider that works here.
@@ -71,27 +123,27 @@ class House:
         Raises:
             SandboxUnavailable: none does; the message says what to do.
         """
-        if kind not in ("auto", "bubblewrap"):
-            raise UsageError(f"There is no sandbox {kind!r} here: use auto or bubblewrap.")
-        provider = Bubblewrap(self.blobs)
+        if kind not in SANDBOXES:
+            raise UsageError(f"There is no sandbox {kind!r} here: use {' or '.join(SANDBOXES)}.")
+        provider = self._sandboxes or Bubblewrap(self.blobs)
         provider.check()
         return provider
 
-    # -- offices
-    # --------------------------------------------------------------------------------------------------------
+    # -- offices ------------------------------------------------------------------------------------------------------
 
     def is_package(self, reference: str) -> bool:
         """Whether a reference is a package's folder rather than an office."""
         return (Path(reference) / "organization.yaml").is_file()
 
     def found(self, package: Package, name: str, seed: int) -> str:
-        """Make an office from a package and commit its opening events; return its id."""
-        office_id = self.offices.create(name, package.digest, seed, ENGINE_VERSION, int(time.time()))
-        journal = self.offices.open(office_id)
-        try:
-            open_office(journal, package, seed, self.blobs)
-        finally:
-            journal.close()
+        """Make an office from a package, whole or not at all; return its id. Its first day lies before it."""
+        events = opening_events(package, seed, self.blobs)
+        with self.database.writing() as connection:
+            office_id = self.offices.insert(
+                connection, name, package.digest, seed, ENGINE_VERSION, int(time.time()), head=len(events)
+            )
+            rows = [{"office": office_id, "revision": e.revision, "data": e.encode()} for e in events]
+            connection.execute(INSERT_EVENTS, rows)
         return office_id
 
     def package(self, path: str) -> Package:
@@ -100,7 +152,14 @@ class House:
 
     def row(self, reference: str) -> OfficeRow:
         """Find an office by id, unique prefix or name."""
-        return self.offices.find(reference)
+        try:
+            return self.offices.find(reference)
+        except UnknownReference as fault:
+            if not Path(reference).is_dir():
+                raise
+            raise UnknownReference(
+                f"{fault} The folder {reference} is no package: it has no organization.yaml."
+            ) from None
 
     def office(self, row: OfficeRow, revision: int | None = None) -> Office:
         """Return an office's state, without a lease."""
@@ -110,12 +169,11 @@ class House:
     def running(
         self,
         row: OfficeRow,
-        model: Model,
+        model: Connected,
         sandboxes: SandboxProvider | None,
         settings: EngineSettings,
         observers: tuple[Observer, ...] = (),
         pacer: Callable[[Office], Pacer] = lambda office: Unpaced(),
-        worst_case: Callable[[ModelRequest], int] = free_of_charge,
     ) -> Iterator[Engine]:
         """Take an office over and lend its engine; what it sent outside is delivered before and after."""
         journal = self.offices.open(row.id)
@@ -123,13 +181,22 @@ class House:
             outbox = Outbox(journal, Maildrop(self.settings.sent / row.id, journal), lambda: int(time.time()))
             outbox.pump()
             office = as_of(journal)
+            if row.parent is not None and office.forked_from is None:
+                raise StorageError(
+                    f"Office {row.id} is a fork whose making was interrupted. Remove it with "
+                    f"`officetown offices rm {row.id}` and fork again."
+                )
             env = Environment(
-                journal, self.blobs, model, sandboxes, self.renderer, settings, pacer(office), observers, worst_case
-            )
+                journal, self.blobs, model.metered(journal), sandboxes, self.renderer, settings, pacer(office),
+                observers, model.worst_case,
+            )  # fmt: skip
             try:
                 yield Engine(env, office, lambda revision: as_of(journal, revision))
-            finally:
-                outbox.pump(100_000)
+            except OfficeTownError:
+                with suppress(StorageError):
+                    outbox.pump(_PUMPED_AT_THE_END)
+                raise
+            outbox.pump(_PUMPED_AT_THE_END)
         finally:
             journal.close()
 
@@ -138,16 +205,12 @@ class House:
         self.database.close()
 
 
-def open_office(journal: StoredJournal, package: Package, seed: int, blobs: FileBlobs) -> Office:
-    """Commit a package's opening events to an empty journal."""
-    at = package.opens_at
-    events = [
-        Event(number, at, actor, "genesis", payload)  # type: ignore[arg-type]
+def opening_events(package: Package, seed: int, blobs: BlobStore) -> list[Event]:
+    """Return a package's opening events; the bytes they name are in `blobs` afterwards."""
+    return [
+        Event(number, package.opens_at, actor, "genesis", payload)  # type: ignore[arg-type]
         for number, (actor, payload) in enumerate(genesis(package, seed, blobs), 1)
     ]
-    office = fold(events)
-    journal.commit(1, [event.encode() for event in events], {})
-    return office
 
 
 def end_of(office: Office, days: int) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from orchestrator.compose import House
 from orchestrator.log_hash import log_hash
 from orchestrator.moments import office_on
+from orchestrator.naming import find_file
 from orchestrator.output import Out
 from orchestrator.progress import Counts, describe
 from orchestrator.tracing import trace
@@ -17,7 +18,6 @@ from simulator.businesstime import calendar_for
 from simulator.engine.history import walk
 from simulator.errors import UnknownReference, UsageError
 from simulator.office import Office
-from simulator.records import FileRef
 from simulator.view import view_reference
 
 
@@ -87,24 +87,6 @@ def log(house: House, out: Out, reference: str, hash_only: bool, raw: bool) -> N
                 day = calendar.day(event.sim_time)
                 out.say(f"\n{calendar.describe(event.sim_time).rsplit(',', 1)[0]}")
             out.say(f"  {calendar.local(event.sim_time):%H:%M}  {line}  [{event.revision}]")
-
-
-def find_file(office: Office, text: str) -> FileRef:
-    """Find a file on the operator's side: by id, or by (the end of) its path within its space."""
-    name, _, number = text.rpartition("@") if "@" in text else (text, "", "")
-    found = [f for f in office.files.values() if f.id == name or f.path == name or f"{f.space}/{f.path}" == name]
-    found = found or [f for f in office.files.values() if f.path.endswith(f"/{name}") or name.endswith(f"/{f.path}")]
-    if not found:
-        raise UnknownReference(
-            f"There is no file {text!r} at that moment. `officetown files OFFICE --as PERSON` lists them."
-        )
-    if len(found) > 1:
-        places = ", ".join(sorted(f"{f.space}/{f.path}" for f in found)[:6])
-        raise UsageError(f"{text!r} may be any of: {places}. Write space and path, or the id.")
-    version = int(number) if number.isdigit() else len(found[0].versions)
-    if not 1 <= version <= len(found[0].versions):
-        raise UnknownReference(f"{found[0].path} had {len(found[0].versions)} versions at that moment.")
-    return FileRef(found[0].id, version)
 
 
 def who_can(house: House, out: Out, reference: str, path: str, on: str) -> None:

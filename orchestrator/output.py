@@ -11,6 +11,8 @@ from rich.table import Table
 
 from simulator.canonical import canonical, clean_text
 
+_UNBOUNDED = 10_000
+
 
 class Out:
     """Where a command speaks. Progress and words go to stderr when `json` is on, so that stdout's last line is the
@@ -19,7 +21,11 @@ class Out:
     def __init__(self, json: bool = False, quiet: bool = False) -> None:
         self.json = json
         self.quiet = quiet
-        self.console = Console(stderr=json, highlight=False, soft_wrap=True)
+        stream = sys.stderr if json else sys.stdout
+        # A pipe has no width: a path cut at column 80 could be neither searched for nor copied.
+        self.console = Console(
+            stderr=json, highlight=False, soft_wrap=True, width=None if stream.isatty() else _UNBOUNDED
+        )
 
     def say(self, text: str = "") -> None:
         """Say a line. What comes from an office is cleaned of control characters and never read as markup."""

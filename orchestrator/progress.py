@@ -49,7 +49,7 @@ class Counts:
         return {
             "people": staff, "messages": self.messages, "mails": self.mails, "meetings": self.meetings,
             "activations": self.activations, "delegations": self.delegations, "reviews": dict(self.reviews),
-            "questions": self.questions, "files": len(office.files), "versions": self.versions, "conflicts": self.conflicts,
+            "files": len(office.files), "conflicts": self.conflicts,
         }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from orchestrator.compose import House
 from orchestrator.log_hash import log_hash
@@ -11,11 +12,13 @@ from services.storage.memory import MemoryJournal
 from services.storage.reader import JournalReader
 from simulator.conversation import Message, ModelRequest, ModelResponse
 from simulator.engine.environment import Environment, Parked, Settings
+from simulator.engine.history import Log, as_of
 from simulator.engine.loop import Engine
-from simulator.errors import UsageError, WorkFailed
+from simulator.errors import CorruptStore, WorkFailed
 from simulator.events import decode
 from simulator.fold import fold
-from simulator.ports import TapeCall, TapeTool
+from simulator.office import Office
+from simulator.ports import Sandbox, SandboxSpec, TapeCall, TapeTool
 
 
 class NoMoreAnswers:
@@ -26,12 +29,36 @@ class NoMoreAnswers:
         raise Parked
 
 
+class NoSandbox:
+    """The sandbox of a replay: a command whose result is not on the tape is never carried out."""
+
+    name = "none"
+
+    def check(self) -> None:
+        """A record needs no sandbox."""
+
+    def start(self, spec: SandboxSpec) -> Sandbox:
+        """Raise `Parked`: the office was stopped before this command's result was stored."""
+        raise Parked
+
+    def reap(self) -> int:
+        """There is nothing to remove."""
+        return 0
+
+
 class TapeOnly(MemoryJournal):
     """A fresh log in memory whose tape and texts are an office's record."""
 
     def __init__(self, source: JournalReader) -> None:
         super().__init__()
         self._source = source
+
+    def body(self, sha256: str) -> str:
+        """Return a text of this run or of the record."""
+        try:
+            return super().body(sha256)
+        except CorruptStore:
+            return self._source.body(sha256)
 
     def call(self, activation: str, ordinal: int) -> TapeCall | None:
         """Return the recorded answer."""
@@ -52,7 +79,7 @@ class TapeOnly(MemoryJournal):
 class Beginning:
     """The first events of a log: a replay may go on to the end of its last instant, the record stopped within it."""
 
-    def __init__(self, log: MemoryJournal, head: int) -> None:
+    def __init__(self, log: Log, head: int) -> None:
         self._log = log
         self.head = min(head, log.head)
 
@@ -66,21 +93,40 @@ class Beginning:
 
 
 def replay(house: House, out: Out, reference: str) -> str:
-    """Run an office again from its record; print the hash; fail where it differs from the log's."""
+    """Run an office again from its record; print the hash; fail where it differs from the log's.
+
+    A fork begins at its `forked` event: what lies before is its parent's run, and is kept byte for byte.
+    """
     row = house.row(reference)
     reader = house.offices.read(row.id)
-    office = house.office(row)
-    if office.forked_from is not None:
-        raise UsageError("A fork's past belongs to its parent: replay the parent.")
-    first = [event for event in (decode(data) for _, data in reader.events()) if event.activation == "genesis"]
+    head = reader.head
+    office = as_of(reader, head)
+    given = _given(reader, head, office)
     journal = TapeOnly(reader)
-    journal.commit(1, [event.encode() for event in first], {})
-    start = fold(first)
-    env = Environment(journal, house.blobs, NoMoreAnswers(), None, house.renderer, Settings(16, 16))
-    Engine(env, start, lambda revision: start).run(office.now)
-    old, new = log_hash(reader), log_hash(Beginning(journal, row.head))
+    journal.commit(1, given, {})
+    start = fold(decode(data) for data in given)
+    env = Environment(journal, house.blobs, NoMoreAnswers(), NoSandbox(), house.renderer, Settings(16, 16))
+    Engine(env, start, lambda revision: as_of(journal, revision)).run(office.now)
+    old, new = log_hash(Beginning(reader, head)), log_hash(Beginning(journal, head))
     out.say(new)
     out.result({"hash": new})
     if old != new:
-        raise WorkFailed(f"The replay of {row.name} gives another log: {new[:12]} instead of {old[:12]}.")
+        where = _difference(Beginning(reader, head), Beginning(journal, head))
+        raise WorkFailed(f"The replay of {row.name} gives another log: {new[:12]} instead of {old[:12]}, {where}.")
     return new
+
+
+def _given(log: Log, head: int, office: Office) -> list[bytes]:
+    """Return the events that no run makes: the opening, or all up to a fork's own first event."""
+    if office.forked_from is not None:
+        return [data for _, data in log.events(upto=min(head, office.forked_from[1] + 1))]
+    opening = takewhile(lambda data: decode(data).activation == "genesis", (data for _, data in log.events(upto=head)))
+    return list(opening)
+
+
+def _difference(old: Log, new: Log) -> str:
+    """Say where two logs part."""
+    for (revision, was), (_, now) in zip(old.events(), new.events(), strict=False):
+        if was != now:
+            return f"from event {revision} on"
+    return f"which ends at event {new.head} instead of {old.head}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from orchestrator.naming import find_file
 from orchestrator.progress import describe
 from simulator import events as e
 from simulator.businesstime import calendar_for
@@ -120,8 +121,8 @@ def trace(log: Log, ref: str) -> list[Step]:
 def _resolve(index: _Index, office: Office, ref: str) -> str | None:
     if ref in index.made:
         return ref
-    path, _, number = ref.rpartition("@") if "@" in ref else (ref, "", "")
-    for file in sorted(office.files.values(), key=lambda f: f.id):
-        if path in (file.id, file.path, f"{file.space}/{file.path}") or file.path.endswith(f"/{path}"):
-            return f"{file.id}@{number or len(file.versions)}"
-    return None
+    try:
+        found = find_file(office, ref)
+    except UnknownReference:
+        return None
+    return f"{found.file}@{found.version}"

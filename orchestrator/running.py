@@ -1,0 +1,185 @@
+"""`run`: a new office from a package, or going on with one, up to the end of a day."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from orchestrator.compose import Connected, House, end_of
+from orchestrator.log_hash import log_hash
+from orchestrator.output import Out
+from orchestrator.progress import Counts, Progress
+from orchestrator.settings import micros
+from orchestrator.stopping import Stop
+from services.models.ledger import Budget
+from services.storage.journal import OfficeRow
+from simulator.businesstime import calendar_for
+from simulator.clock import SPEED, AdaptiveClock
+from simulator.engine.environment import Pacer, Settings, Unpaced
+from simulator.engine.history import walk
+from simulator.errors import BudgetExhausted, InfrastructureError, OfficeBusy, OfficeTownError, UsageError
+from simulator.office import Office
+from simulator.ports import SandboxProvider
+
+ASSISTANTS = ("builtin",)
+
+
+class RunOptions(msgspec.Struct, frozen=True):
+    """The options of `run`. `seed` None is 0 for a new office and its own for one that goes on."""
+
+    name: str = ""
+    days: int = 5
+    seed: int | None = None
+    speed: str = "max"
+    follow: bool = False
+    budget: str = ""
+    concurrency: int = 6
+    workers: int = 4
+    sandbox: str = "auto"
+    assistant: str = "builtin"
+
+
+def run(house: House, out: Out, reference: str, options: RunOptions) -> dict[str, object]:
+    """Run a new office from a package, or go on with one, up to the end of day number `days`.
+
+    Returns what `--json` prints. Where the work stops early, this is printed too, before the error is raised; whether
+    a signal stopped it is told by `house.stop`.
+    """
+    pacer = _pacer(options.speed, house.stop)
+    if options.assistant not in ASSISTANTS:
+        raise UsageError(f"There is no assistant {options.assistant!r} here: use {' or '.join(ASSISTANTS)}.")
+    limit = micros(options.budget, "--budget") if options.budget else None
+    if limit is not None:
+        house.require_price()
+    sandboxes = house.sandboxes(options.sandbox)
+    row = _row(house, out, reference, options)
+    reader = house.offices.read(row.id)
+    budget = None if limit is None else Budget(limit, reader.charged_micros())
+    connected = house.connect(budget, out.say)
+    counts = Counts()
+    for event, office in walk(reader):
+        counts.event(event, office)
+    until = _until(house.office(row), options.days)
+    started = time.monotonic()
+    fault: OfficeTownError | None = None
+    try:
+        office = _work(house, out, row, connected, sandboxes, options, counts, until, pacer)
+    except OfficeBusy:
+        raise
+    except OfficeTownError as error:
+        fault, office = error, _committed(house, row, error)
+        out.say(f"\nStopped at a commit, {_when(office)}. Nothing is lost.")
+        if isinstance(error, BudgetExhausted | InfrastructureError):
+            out.say(f"Go on with: {_again(row, options, error)}")
+    else:
+        if house.stop.signal:
+            out.say(f"\nStopped at a commit, {_when(office)}. Nothing is lost.")
+            out.say(f"Go on with: {_again(row, options, None)}")
+        else:
+            _summary(out, row, office, counts, time.monotonic() - started, options.days)
+    result = _result(house, row, office, counts, options.days)
+    out.result(result)
+    if fault is not None:
+        raise fault
+    return result
+
+
+def _row(house: House, out: Out, reference: str, options: RunOptions) -> OfficeRow:
+    """Find the office, or make it."""
+    if house.is_package(reference):
+        package = house.package(reference)
+        name = options.name or package.organization.name
+        row = house.row(house.found(package, name, options.seed or 0))
+        out.say(f"Office {row.id} ({row.name}) opens.")
+        return row
+    row = house.row(reference)
+    if options.seed is not None and options.seed != row.seed:
+        raise UsageError(
+            f"Office {row.id} has the seed {row.seed} for life. For another one run its package again: "
+            f"officetown run PACKAGE --seed {options.seed}"
+        )
+    if options.name and options.name != row.name:
+        raise UsageError(f"Office {row.id} is called {row.name} already; --name is for a new office.")
+    out.say(f"Office {row.id} ({row.name}) goes on.")
+    return row
+
+
+def _work(
+    house: House, out: Out, row: OfficeRow, connected: Connected, sandboxes: SandboxProvider, options: RunOptions,
+    counts: Counts, until: int, pacer: Callable[[Office], Pacer],
+) -> Office:  # fmt: skip
+    settings = Settings(concurrency=options.concurrency, workers=options.workers)
+    observers = (Progress(out, until, options.follow, counts, time.monotonic),)
+    with (
+        house.running(row, connected, sandboxes, settings, observers, pacer) as engine,
+        house.stop.heeding(engine.stop),
+    ):
+        return engine.run(until)
+
+
+def _until(office: Office, days: int) -> int:
+    try:
+        return end_of(office, days)
+    except (ValueError, OverflowError):
+        raise UsageError(f"--days {days} goes past the end of the calendar.") from None
+
+
+def _committed(house: House, row: OfficeRow, error: OfficeTownError) -> Office:
+    """Return the office as it is committed; where it cannot even be read, the first error is the one to tell."""
+    try:
+        return house.office(row)
+    except OfficeTownError:
+        raise error from None
+
+
+def _when(office: Office) -> str:
+    return calendar_for(office.calendar).describe(office.now)
+
+
+def _again(row: OfficeRow, options: RunOptions, error: OfficeTownError | None) -> str:
+    """Return the command that goes on."""
+    words = ["officetown", "run", row.id, "--days", str(options.days)]
+    if isinstance(error, BudgetExhausted):
+        words += ["--budget", "MORE"]
+    elif options.budget:
+        words += ["--budget", options.budget]
+    if options.follow:
+        words.append("--follow")
+    return " ".join(words)
+
+
+def _result(house: House, row: OfficeRow, office: Office, counts: Counts, days: int) -> dict[str, object]:
+    reader = house.offices.read(row.id)
+    return {
+        "office": row.id,
+        "revision": office.revision,
+        "sim_time": calendar_for(office.calendar).local(office.now).isoformat(timespec="seconds"),
+        "days": days,
+        "counts": counts.as_json(office),
+        "cost": {"micros": reader.charged_micros(), "currency": office.currency},
+        "hash": log_hash(reader),
+    }
+
+
+def _summary(out: Out, row: OfficeRow, office: Office, counts: Counts, seconds: float, days: int) -> None:
+    r = counts.reviews
+    out.say(f"\n{office.name} ({row.id}) after {days} days, in {seconds:.0f} s:")
+    out.say(
+        f"  {counts.activations} activations, {counts.messages} messages, {counts.mails} mails, {counts.meetings} meetings,\n"
+        f"  {counts.delegations} delegations, {counts.questions} questions by assistants, reviews: {r['accept']} accepted, "
+        f"{r['revise']} sent back, {r['supplement']} supplemented,\n"
+        f"  {len(office.files)} files in {counts.versions} versions, {counts.conflicts} conflicts handled."
+    )
+    out.say(f"Look at it with: officetown show {row.id}")
+
+
+def _pacer(speed: str, stop: Stop) -> Callable[[Office], Pacer]:
+    if speed == "max":
+        return lambda office: Unpaced()
+    if not (speed.isascii() and speed.isdigit() and 1 <= int(speed) <= SPEED):
+        raise UsageError(f"--speed {speed}: write max, or 1 to {SPEED} simulated seconds a real second.")
+    return lambda office: AdaptiveClock(
+        calendar_for(office.calendar), office.now, time.monotonic, stop.sleep, int(speed)
+    )
