@@ -379,7 +379,7 @@ class SessionOpened(Payload, frozen=True, tag="session.opened/1"):
 
 
 class StimulusArrived(Payload, frozen=True, tag="stimulus.arrived/1"):
-    """A stimulus that no other event implies: a due date, a demand, a retry, a day start."""
+    """A stimulus that no other event implies: a due date, a demand, a day start."""
 
     person: str
     stimulus: Stimulus

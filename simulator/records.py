@@ -407,6 +407,8 @@ class Stimulus(Record, frozen=True):
     group: str = ""
     wakes: bool = True
     text: str = ""
+    tries: int = 0
+    """How often an unavailable model has left it undone; `at` is then when it is tried again (RULE 3)."""
 
 
 class Timer(Record, frozen=True):
@@ -414,7 +416,7 @@ class Timer(Record, frozen=True):
 
     Kinds: `occurrence` (calendar entry), `day` (a person's day start), `due` (request, delegation or commitment),
     `demand`,
-    `answer` (unanswered question, RULE 14), `retry` (an unavailable model, RULE 3), `meeting` (a meeting tried again,
+    `answer` (unanswered question, RULE 14), `meeting` (a meeting tried again,
     RULE 17), `segment` (an assistant's next segment).
     """
 

@@ -21,7 +21,7 @@ def rank(office: Office, stimulus: Stimulus, now: int) -> int:
 
 def choose(office: Office, person: str, now: int) -> tuple[tuple[Stimulus, ...], tuple[str, ...]]:
     """Return (stimuli to show, ids of all taken): at most 12, by class and then age; one a room, thread or file."""
-    inbox = office.inboxes.get(person, ())
+    inbox = [s for s in office.inboxes.get(person, ()) if s.at <= now]
     ordered = sorted(inbox, key=lambda s: (rank(office, s, now), s.at, s.id))
     shown: dict[str, Stimulus] = {}
     merged: dict[str, list[str]] = {}

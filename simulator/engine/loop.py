@@ -255,8 +255,6 @@ class Engine:
             stimulus = Stimulus(f"day:{timer.ref}:{day}", "day_start", day, at, "engine")
         elif timer.kind == "due":
             stimulus = Stimulus(f"due:{timer.ref}", "due", timer.ref, at, "engine", f"due:{timer.ref}")
-        elif timer.kind == "retry":
-            stimulus = Stimulus(f"retry:{timer.owner}:{timer.number}:{at}", "notice", timer.owner, at, "engine")
         else:
             demand = office.demands[timer.ref]
             opened = date.fromisoformat(calendar_for(office.calendar).day(office.opened_at))

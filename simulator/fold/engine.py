@@ -58,27 +58,27 @@ def activation_landed(o: Office, event: Event, p: ActivationLanded) -> None:
 
 def _unavailable(o: Office, event: Event, r: Running) -> None:
     """The model failed for good: what it should have seen waits for the retry, and after the last is lost (RULE 3)."""
-    tries = o.counts.get(f"u:{r.actor}", 0)
-    put(o, counts=o.counts.insert(f"u:{r.actor}", tries + 1))
     owner = r.people[0] if r.people else r.actor
     if r.kind == "segment":
+        tries = o.counts.get(f"u:{r.actor}", 0)
+        put(o, counts=o.counts.insert(f"u:{r.actor}", tries + 1))
         if tries < len(RETRY_HOURS):
             at = calendar_for(o.calendar).add_business_hours(event.sim_time, RETRY_HOURS[tries])
             set_timer(o, Timer(f"segment:{r.ref}", at, "segment", r.ref, o.delegations[r.ref].principal, r.number))
         return
     if r.kind == "meeting":
         return
-    if tries < len(RETRY_HOURS):
-        waiting = tuple(msgspec.structs.replace(s, wakes=False) for s in r.stimuli)
-        put(o, inboxes=o.inboxes.insert(owner, (*waiting, *o.inboxes.get(owner, ()))))
-        at = calendar_for(o.calendar).add_business_hours(event.sim_time, RETRY_HOURS[tries])
-        set_timer(o, Timer(f"retry:{owner}", at, "retry", owner, owner, tries + 1))
-        return
-    put(o, counts=o.counts.remove(f"u:{r.actor}"))
+    left = []
     for s in r.stimuli:
-        if s.source in o.people and s.source != owner:
+        if s.tries < len(RETRY_HOURS):
+            at = calendar_for(o.calendar).add_business_hours(event.sim_time, RETRY_HOURS[s.tries])
+            left.append(msgspec.structs.replace(s, at=at, tries=s.tries + 1, wakes=True))
+        elif s.source in o.people and s.source != owner:
             wake(o, s.source, Stimulus(f"{s.id}.lost.{owner}", "lost", s.ref, event.sim_time, owner, f"lost:{s.ref}",
                                        text=f"{owner} could not be reached about this"))  # fmt: skip
+    # What waits for its retry is set aside until then: it neither wakes nor spoils an activation for other things.
+    if left:
+        put(o, inboxes=o.inboxes.insert(owner, (*left, *o.inboxes.get(owner, ()))))
 
 
 def session_opened(o: Office, event: Event, p: SessionOpened) -> None:
@@ -103,8 +103,6 @@ def stimulus_arrived(o: Office, event: Event, p: StimulusArrived) -> None:
         put(o, counts=o.counts.insert(f"demand:{demand.id}", o.counts.get(f"demand:{demand.id}", 0) + 1))
     elif s.kind == "due":
         clear_timer(o, f"due:{s.ref}")
-    elif s.id.startswith("retry:"):
-        clear_timer(o, f"retry:{p.person}")
     wake(o, p.person, s)
 
 
