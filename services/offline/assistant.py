@@ -11,9 +11,11 @@ import msgspec
 
 from services.offline.awkward import awkward_case
 from services.offline.heard import Heard, calls_since
+from services.offline.reviewer import Opened, figures_of
 from services.offline.script import Answer, Ask, Script, ask, call
 from services.offline.slips import NONE, Slip, draw_slip
-from services.offline.task import SKILLS, Task, fill, read_task, run_line
+from services.offline.task import SKILLS, Named, Task, fill, read_task, run_line
+from services.offline.worklore import by_main
 from services.professions.base import Profession
 from services.professions.registry import PROFESSIONS
 from simulator.randomness import Stream
@@ -66,8 +68,8 @@ def work(me: Heard) -> Script:
         texts.update({path: str(a["text"]) for path, a in read.items() if a.get("ok")})
         skill = skill or texts.get(f"{SKILLS}/{task.work}/SKILL.md")
     line = run_line(skill or "")
-    if not line or kind is None and not task.inputs:
-        yield from _memo(me, task)
+    if kind is None or not line:
+        yield from _memo(task, {path: text or "" for path, text in texts.items()})
         return
     draw = _stream(desk, texts)
     question = _question(me, desk, task, kind, texts, draw)
@@ -190,11 +192,16 @@ def _failed(me: Heard, desk: Desk, task: Task, done: Answer) -> Script:
     yield _submit(f"The script does not take the papers: {complaint}. Nothing was made up in its place.")
 
 
-def _memo(me: Heard, task: Task) -> Script:
-    """Work without a skill of its own: set out what the inputs are in a short memo."""
+def _memo(task: Task, texts: dict[str, str]) -> Script:
+    """Work without a skill of its own: set out what the inputs say in a short memo."""
     target = task.deliverables[0]
+    sources = (*task.inputs, *task.results, *(Named("prior", each.path) for each in task.prior))
+    unread = [each.path for each in sources if each.path not in texts]
+    if unread:
+        answers = yield ask(*(call("read", path=path) for path in unread))
+        texts |= {path: str(a.get("text", "")) for path, a in zip(unread, answers, strict=True)}
     rows = ["section,text,source", "to,The principal,", "from,Assistant,", f"subject,{task.work or 'Memo'} {task.period},"]
-    rows += [f"What is there,{each.name} was read and is unchanged,{each.path.rpartition('/')[2]}" for each in task.inputs]
+    rows += [row for each in sources for row in _points(each, texts.get(each.path, ""))]
     rows.append("What is open,Nothing in the inputs says more than this,")
     points = f"{task.out}/points.csv"
     script = f"{SKILLS}/memo-writing/scripts/memo.py"
@@ -208,9 +215,19 @@ def _memo(me: Heard, task: Task) -> Script:
         command += f"; test -e {shlex.quote(made)} && mv {shlex.quote(made)} {shlex.quote(target)}"
     (done,) = yield ask(call("bash", command=command))
     if done.get("exit_code") != 0 or not target.endswith(".docx"):
-        text = "# Memo\n\n" + "\n".join(f"- {each.name}: read, unchanged ({each.path})" for each in task.inputs) + "\n"
+        text = "# Memo\n\n" + "\n".join(f"- {each.name}: read, unchanged ({each.path})" for each in sources) + "\n"
         yield ask(call("write", path=target, text=text))
     yield _submit(f"A short memo is at {target.rpartition('/')[2]}. It says what the inputs are and what they do not answer.")
+
+
+def _points(source: Named, text: str) -> list[str]:
+    """Return what a source says as points: the figures of a known result, else how long it is."""
+    name = source.path.rpartition("/")[2]
+    kind = by_main(name)
+    figures = figures_of(kind, Opened(source.path, text)) if kind is not None else {}
+    if figures:
+        return [f"What it rests on,{label} is {value},{name} sheet Summary" for label, value in figures.items()]
+    return [f"What is there,{name} has {len(text.splitlines())} lines and is unchanged,{name}"]
 
 
 def _submit(report: str) -> Ask:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Mapping
 
@@ -10,7 +12,7 @@ from services.offline.heard import Heard, Row
 from services.offline.reviewer import Opened, figures_of
 from services.offline.script import Call, Script, ask, call, parting, together
 from services.offline.worklore import by_deliverable
-from services.professions.base import Profession
+from services.professions.base import Profession, write_csv
 from services.professions.registry import PROFESSIONS
 from simulator.canonical import sha256
 
@@ -88,12 +90,56 @@ def _read(me: Heard, mail: Row) -> Script:
     draw = me.draw("read", str(mail.get("mail", "")))
     if files:
         yield from _judge(me, mail, files)
+    elif _acknowledges(text) and draw.chance(1, 6):
+        yield from _replace(me, mail)
     elif "?" in text:
         said = draw.choice(("I have asked our people and send it with the next papers.", "Yes, that is right as far as we know.",
                             "We have nothing more on that. Please leave it open."))  # fmt: skip
         yield parting(_answer(me, mail, said))
     elif "new date" in str(mail.get("subject", "")).casefold() and draw.chance(1, 2):
         yield parting(_answer(me, mail, draw.choice(("Understood. Rather right than early.", "Fine, but not later than that, please."))))
+
+
+def _acknowledges(text: str) -> bool:
+    return any(words in text for words in ("papers are here", "thank you, received", "It is with the team"))
+
+
+def _replace(me: Heard, mail: Row) -> Script:
+    """One of the papers just sent was not the last state: send it again."""
+    subject = str(mail.get("subject", ""))
+    kind = next((each for each in PROFESSIONS.values() if each.title.casefold() in subject.casefold()), None)
+    period, ours = _period_in(subject), _OUR_REF.search(subject)
+    if kind is None or not period or ours is None:
+        return
+    demand = next((row for row in me.card.rows.get("What you need from them", ()) if row.get("work") == kind.kind), {})
+    days = _DAYS.get(str(demand.get("cadence", "")), 7)
+    papers = kind.materials(me.card.firm, period, int(ours[1].rpartition("-")[2]), days)
+    file, content = next(iter(papers.items()))
+    mended = _mended(content, me.draw("mend", subject).bits())
+    if mended == content:
+        return
+    to = str(mail.get("from", ""))
+    text = (
+        f"Dear {me.card.called(to)},\n\nplease take this {file} instead of the one I sent: a description in it was not the last state. The "
+        f"amounts are the same.\n\n{me.card.name}"
+    )
+    papers[file] = mended
+    yield parting(call(
+        "write_mail", to=[to], subject=f"{kind.title} for {period}: corrected papers ({ours[0]})", text=text, period=period,
+        matter=str(mail.get("matter", "")) or str(demand.get("matter", "")),
+        attachments=[{"name": name, "text": body} for name, body in papers.items()],
+    ))  # fmt: skip
+
+
+def _mended(content: str, pick: int) -> str:
+    """Return CSV text with one description set right; unchanged where there is no column of words."""
+    rows = list(csv.reader(io.StringIO(content)))
+    at = next((i for i, name in enumerate(rows[0]) if name in ("description", "note", "text", "name")), None) if rows else None
+    if at is None or len(rows) < 3:
+        return content
+    row = rows[1 + pick % (len(rows) - 1)]
+    row[at] = f"{row[at]} (corrected)"
+    return write_csv(rows[0], rows[1:])
 
 
 def _judge(me: Heard, mail: Row, files: list[str]) -> Script:

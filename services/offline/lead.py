@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from services.offline.desk import due_by, lower_first, matter_of, period_words, requests_to_me, title_of
+from services.offline.desk import due_by, lower_first, matter_of, period_words, requests_by_me, requests_to_me, title_of
 from services.offline.heard import Heard, Row
 from services.offline.owner import AGAIN, start
 from services.offline.questions import answer_client, looks_like_question
@@ -58,13 +58,17 @@ def bring(me: Heard, mail: Row, kind: str, period: str) -> Script:
         + f" (mail {mail['mail']})"
     )  # fmt: skip
     owner = owners[0] if owners else ""
+    before = [r for r in requests_by_me(me) if (r.get("work"), r.get("period"), r.get("matter")) == (kind, period, matter["id"])]
+    if before:
+        owner, outcome = str(before[0]["owner"]), f"{outcome} These papers replace the earlier ones."
     promise = f"{me.card.called(sender)} of {matter['name']} gets the {name} for {period} by {promised.isoformat()}."
     calls = [call("note", record="commitment", text=promise, about=str(mail["mail"]), due=due_by(promised), matter=str(matter["id"]))]
     due = due_by(workday(promised, 0) if promised > me.today else promised)
     if owner and owner != me.card.id:
         calls.append(call("make_request", to=owner, outcome=outcome, due=due, materials=_papers(mail),
                           matter=str(matter["id"]), work=kind, period=period))  # fmt: skip
-    if draw.chance(2, 5):
+    calls += [call("withdraw", ref=r["request"], reason=f"Corrected papers came: mail {mail['mail']}.") for r in before]
+    if draw.chance(2, 5) and not before:
         calls.append(_thanks(me, mail, name, promised))
     answers = yield ask(*calls)
     if owner == me.card.id:
@@ -160,6 +164,22 @@ def on_answer(me: Heard, answer: Row) -> Script:
         yield from _ask_another(me, answer, matter)
     elif state == "fulfilled" and work == RELEASE:
         yield from _close_promise(me, str(answer.get("outcome", "")))
+    elif state == "fulfilled" and mail_in(str(answer.get("outcome", ""))):
+        yield from _tell(me, answer, matter)
+
+
+def _tell(me: Heard, answer: Row, matter: Row) -> Script:
+    """What a client asked has been looked into: tell them, without sending papers that nobody signed off."""
+    mail = mail_in(str(answer.get("outcome", "")))
+    to = next((p for p in contacts(me.card.colleagues, str(matter.get("client", ""))) if mail.startswith(f"{p}.")), "")
+    if not to:
+        return
+    doubt = str(answer["outcome"]).partition("on what the ")[2].partition(" rests on")[0] or "figure"
+    text = (
+        f"Dear {me.card.called(to)},\n\nwe went back to the papers of {period_words(str(answer.get('period', '')))} and wrote down what the "
+        f"{doubt} rests on. It stands as sent; I take you through the records whenever it suits you.\n\n{me.card.name}"
+    )
+    yield parting(call("send_mail", to=[to], subject="Your question about a figure", text=text, in_reply_to=mail, matter=str(matter["id"])))
 
 
 def _ask_another(me: Heard, answer: Row, matter: Row) -> Script:

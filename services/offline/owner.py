@@ -6,16 +6,30 @@ from collections.abc import Sequence
 
 from services.offline.desk import (
     delegations,
+    due_by,
     in_quality,
     matter_of,
     passed,
     period_words,
+    requests_by_me,
     requests_to_me,
     title_of,
 )
 from services.offline.heard import Heard, Row
 from services.offline.script import Answer, Call, Script, ask, call, parting, refused
-from services.offline.worklore import Place, folder, mail_in, places, prior_of, result_of, stem
+from services.offline.worklore import (
+    QUALITY,
+    Place,
+    accepted,
+    folder,
+    mail_in,
+    places,
+    prior_of,
+    result_of,
+    signer,
+    stem,
+    workday,
+)
 from services.professions.base import Profession
 from services.professions.registry import PROFESSIONS
 
@@ -69,7 +83,8 @@ def start(me: Heard, request: Row, *first: Call) -> Script:
         return
     rest = answers[len(first) :]
     found = [pair for answer in rest for pair in places(answer)]
-    if _done(found, kind, name, period, me):
+    if not first and _done(found, kind, name, period):
+        yield from _hand_over(me, request, kind, name)
         return
     materials = _materials(request, found, kind, name, period)
     prior = prior_of(found, kind, name, period)
@@ -85,10 +100,43 @@ def start(me: Heard, request: Row, *first: Call) -> Script:
     yield from hand_out(me, request, kind, inputs, prior, [each for each in others if each is not None])
 
 
-def _done(found: Sequence[tuple[Place, Row]], kind: Profession, matter: str, period: str, me: Heard) -> bool:
+def _done(found: Sequence[tuple[Place, Row]], kind: Profession, matter: str, period: str) -> bool:
     """Whether this very work has been accepted, so that only its release is still open."""
     where = result_of(found, kind, matter, period)
     return where is not None and where.area == "home"
+
+
+def _hand_over(me: Heard, request: Row, kind: Profession, matter: str) -> Script:
+    """What was accepted long ago did not reach its asker: ask for the quality review again, or hand it over."""
+    period = str(request["period"])
+    (listed,) = yield ask(call("list_files", folder=f"{matter}/{period}"))
+    names = {deliverable.name for deliverable in kind.deliverables}
+    made = [(w, row) for w, row in places(listed) if w.area == "home" and w.file in names and accepted(row)]
+    files = [where.text for where, _ in made]
+    signed = all(any("quality_signoff" in str(c) for c in row.get("confirmed", ())) for _, row in made)
+    reviewer = signer(matter_of(me, str(request["matter"])), me.card.id)
+    if signed or not reviewer:
+        yield parting(call("fulfil_request", request=request["request"], results=files, note="Accepted and signed off."))
+        return
+    mail = mail_in(str(request.get("outcome", "")))
+    text = f"Quality review of the {kind.title.lower()} for {matter}, {period}." + (f" (mail {mail})" if mail else "")
+    yield parting(call("make_request", to=reviewer, outcome=text, due=due_by(workday(me.today, 2)), materials=files,
+                       matter=str(request["matter"]), work=QUALITY, period=period))  # fmt: skip
+
+
+def withdrawn(me: Heard, request: Row) -> Script:
+    """The asker took a request back: stop what was begun for it."""
+    reason = f"The request was withdrawn: {str(request.get('note', ''))[:300]}"
+    calls = [call("withdraw", ref=d["delegation"], reason=reason) for d in delegations(me) if d.get("request") == request["request"]]
+    kind = PROFESSIONS.get(str(request.get("work", "")))
+    names = {d.name for d in kind.deliverables} if kind else set()
+    calls += [
+        call("withdraw", ref=r["request"], reason=reason[:200]) for r in requests_by_me(me)
+        if r.get("work") == QUALITY and (r.get("matter"), r.get("period")) == (request.get("matter"), request.get("period"))
+        and any(str(m).rpartition("/")[2].partition("@")[0] in names for m in r.get("materials", ()))
+    ]  # fmt: skip
+    if calls:
+        yield ask(*calls)
 
 
 def _materials(
@@ -244,6 +292,11 @@ def take_on_other(me: Heard, request: Row) -> Script:
     period = str(request.get("period", "")) or me.today.isoformat()
     yield parting(accept, call(
         "delegate", goal=f"A memo of at most two pages: {str(request.get('outcome', ''))[:2_000]}", inputs=materials,
-        constraints=list(STANDARDS[:3]), deliverables=[f"{folder(str(matter['name']), period)}/Memo.docx"],
-        period=period, matter=str(matter["id"]) or None, request=str(request["request"]),
+        constraints=list(STANDARDS[:3]), deliverables=[f"{folder(str(matter['name']), period)}/{_memo_name(request)}"],
+        work="memo-writing" if "memo-writing" in me.card.skills else None, period=period, matter=str(matter["id"]) or None, request=str(request["request"]),
     ))  # fmt: skip
+
+
+def _memo_name(request: Row) -> str:
+    """Return a file name of its own for the memo that a request asks for: two memos of a month must not meet."""
+    return f"Memo {str(request['request']).replace('.', '-')}.docx"

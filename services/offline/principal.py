@@ -61,6 +61,8 @@ def _request(me: Heard, row: Row) -> Script:
 
 
 def _answer(me: Heard, row: Row) -> Script:
+    if row.get("state") == "withdrawn" and row.get("owner") == me.card.id:
+        return owner.withdrawn(me, row)
     if row.get("work") != QUALITY or row.get("from") != me.card.id:
         return lead.on_answer(me, row)
     if row.get("state") == "fulfilled":

@@ -6,7 +6,6 @@ office. It keeps no state; what it does is a function of the conversation. It is
 
 from __future__ import annotations
 
-
 from services.offline import assistant, client, lookup, meeting, principal
 from services.offline.generator import OfflineGenerator
 from services.offline.heard import Heard

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from services.offline.desk import matter_of, period_words, requests_by_me
+from services.offline.desk import due_by, matter_of, period_words, requests_by_me
 from services.offline.heard import Heard, Row
 from services.offline.reviewer import Opened, figures_of
 from services.offline.script import Ask, Script, ask, call, parting
-from services.offline.worklore import PERIOD, accepted, places, stem
+from services.offline.worklore import PERIOD, accepted, candidates, places, stem, workday
 from services.professions.base import Profession
 from services.professions.registry import PROFESSIONS
 
@@ -71,9 +71,12 @@ def _reply(me: Heard, mail: Row, sender: str, said: str) -> Ask:
 
 
 def _ask_owner(me: Heard, mail: Row, matter: Row, kind: Profession, label: str, period: str) -> Script:
-    team = [str(one["id"]) for one in matter.get("team", ()) if kind.kind in one.get("skills", ()) and one["id"] != me.card.id]
+    team = candidates(matter, kind.kind, period, (me.card.id,))
     if not team:
         yield _reply(me, mail, str(mail["from"]), f"I will check {label} against the papers myself and write again.")
+        return
+    if period and me.draw("memo", str(mail["mail"])).chance(1, 2):
+        yield from _ask_memo(me, mail, matter, kind, label, period, team)
         return
     text = (
         f"{me.card.called(str(mail['from']))} doubts the {label} in the {kind.title.lower()} {period}. Please look at the accepted "
@@ -84,3 +87,19 @@ def _ask_owner(me: Heard, mail: Row, matter: Row, kind: Profession, label: str, 
         call("post_message", to=team[0], text=text, asks=True),
         call("note", record="discussion", text=note, about=str(mail["mail"]), matter=str(matter["id"]) or None),
     )
+
+
+def _ask_memo(me: Heard, mail: Row, matter: Row, kind: Profession, label: str, period: str, team: list[str]) -> Script:
+    """Have it written down what the figure rests on."""
+    (listed,) = yield ask(call("list_files", folder=stem(kind.main.name)))
+    files = [w.text for w, row in places(listed) if w.file == kind.main.name and w.matter == matter["name"] and accepted(row)
+             and w.period == period]  # fmt: skip
+    outcome = (
+        f"A short memo on what the {label} in the {kind.title.lower()} {period} rests on; {me.card.called(str(mail['from']))} doubts it. "
+        f"(mail {mail['mail']})"
+    )
+    if files:
+        yield ask(call("make_request", to=team[0], outcome=outcome, due=due_by(workday(me.today, 2)), materials=files[-1:],
+                       matter=str(matter["id"]), work="memo-writing", period=period))  # fmt: skip
+    else:
+        yield _reply(me, mail, str(mail["from"]), f"I will check {label} against the papers myself and write again.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
@@ -52,7 +51,8 @@ def _judge(kind: str, period: str, sources: tuple[Opened, ...], submitted: tuple
         found = review(profession, period, inputs, prior, others, texts)
     except UsageError as fault:
         found = [Fault("high", profession.main.name, "", f"the inputs do not hold together: {fault}")]
-    return (*found, *_altered(sources, submitted))
+    originals = tuple(each for each in sources if each.name in {spec.file for spec in profession.inputs})
+    return (*found, *_altered(originals, submitted))
 
 
 def inputs_of(profession: Profession, sources: tuple[Opened, ...]) -> dict[str, str]:
@@ -87,7 +87,7 @@ def _view(kind: str, text: str) -> PriorView:
 
 def _altered(sources: tuple[Opened, ...], submitted: tuple[Opened, ...]) -> list[Fault]:
     """Return a fault for each submitted copy of a source that is no longer what it was."""
-    given = {each.name: each.text for each in sources if each.name.endswith(".csv")}
+    given = {each.name: each.text for each in sources}
     return [
         Fault("high", each.name, "", "this copy of an input is not what the client sent: work from the original, "
               "and hand in no copies")

@@ -168,7 +168,7 @@ def _onward(
     """Return what follows an acceptance: quality review before a client, else the asker's fulfilment."""
     period = str(work.get("period", ""))
     words = f"Figures: {figure_words(kind, figures)}." if kind is not None and figures else ""
-    reviewer = signer(matter, me.card.id) if matter.get("client") else ""
+    reviewer = signer(matter, me.card.id) if matter.get("client") and kind is not None else ""
     mail = mail_in(str(work.get("goal", "")))
     if reviewer:
         draw = me.draw("quality", str(work["delegation"]))

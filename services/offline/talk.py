@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
-from services.offline.desk import delegations, due_by, listed, matter_of, period_words, requests_by_me, states, title_of, waits_for
+from services.offline.desk import (
+    delegations,
+    due_by,
+    listed,
+    matter_of,
+    period_words,
+    requests_by_me,
+    states,
+    title_of,
+    waits_for,
+)
 from services.offline.heard import Heard, Row
 from services.offline.owner import hand_out
 from services.offline.reviewer import Opened, figures_of
@@ -24,6 +35,7 @@ from services.offline.worklore import (
 from services.professions.base import Profession
 from services.professions.registry import PROFESSIONS
 
+_WITHDRAW = re.compile(r"withdraw did not take effect: the \w+ (\S+) has changed")
 KEPT = 20
 """Open records of a kind that a person keeps; older ones are closed."""
 
@@ -198,7 +210,7 @@ def _promise_due(me: Heard, promise: Row) -> Script:
     people = [p for p, row in me.card.colleagues.items() if row.get("kind") == "client" and mail.startswith(f"{p}.")]
     text = str(promise.get("text", ""))
     if not waiting:
-        if "new date" in text:
+        if not any(mail and mail in str(d.get("goal", "")) for d in delegations(me)):
             yield parting(call("close_note", record=promise["id"], note="nothing of it is waiting any more"))
         return
     later = workday(me.today, 2)
@@ -221,6 +233,9 @@ def _promise_due(me: Heard, promise: Row) -> Script:
 def on_conflict(me: Heard, conflict: Row) -> Script:
     """An act of mine did not take effect. What still matters is taken up from work in hand; the fact is kept."""
     reason = str(conflict.get("note", ""))
+    again = _WITHDRAW.search(reason)
+    if again is not None:
+        yield ask(call("withdraw", ref=again[1], reason="It moved on meanwhile; the request is still withdrawn, another has taken its place."))
     yield parting(call("note", record="discussion", text=f"Did not take effect: {reason[:400]}", about=str(conflict.get("ref", ""))))
 
 

@@ -84,15 +84,19 @@ def mail_in(text: str) -> str:
 
 
 def candidates(matter: Row, kind: str, period: str, besides: Iterable[str] = ()) -> list[str]:
-    """Return who on a team should do a kind of work, best first; the lead and those who sign off come last or not at all.
+    """Return who on a team should do a kind of work, best first; the lead comes last.
 
-    The same person as a rule, so that one month's work builds on the month before.
+    The same person as a rule, so that one month's work builds on the month before. Whoever alone signs off quality does
+    not make what must be signed off.
     """
     lead, out = str(matter.get("lead", "")), set(besides)
 
     def able(one: Row) -> bool:
         return kind in one.get("skills", ()) and "delegate" in one.get("authority", ()) and one["id"] not in out
 
+    signers = [one["id"] for one in matter.get("team", ()) if "quality_signoff" in one.get("authority", ())]
+    if len(signers) == 1 and matter.get("client"):
+        out.add(signers[0])
     team = [one for one in matter.get("team", ()) if able(one)]
 
     def order(one: Row) -> tuple[int, str]:
@@ -100,8 +104,7 @@ def candidates(matter: Row, kind: str, period: str, besides: Iterable[str] = ())
         burden = 3 * ("quality_signoff" in authority) + 2 * (one["id"] == lead) + ("lead" in authority)
         return burden, sha256(f"{matter.get('id')}\n{kind}\n{one['id']}".encode())
 
-    ranked = [str(one["id"]) for one in sorted(team, key=order)]
-    return ranked
+    return [str(one["id"]) for one in sorted(team, key=order)]
 
 
 def signer(matter: Row, besides: str) -> str:
