@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from simulator.businesstime import calendar_for
+from simulator.errors import UsageError
 from simulator.events import (
     ClearanceSet,
     ClientAdded,
@@ -24,6 +25,9 @@ from simulator.records import Matter, Timer
 
 
 def opened(o: Office, event: Event, p: OfficeOpened) -> None:
+    for name, minutes in msgspec.structs.asdict(p.pace).items():
+        if minutes < 1:
+            raise UsageError(f"The pace `{name}` is {minutes}: minutes are whole numbers of at least 1. Mend the package.")
     put(
         o, opened_at=event.sim_time, name=p.name, package=p.package, seed=p.seed, brief=p.brief, domain=p.domain,
         currency=p.currency, calendar=p.calendar, pace=p.pace, memory_limits=p.memory,
