@@ -63,7 +63,7 @@ class Rubric(msgspec.Struct, frozen=True):
 
     def as_json(self) -> dict[str, Any]:
         """Return the plain values of `rubric.json`."""
-        plain: dict[str, Any] = msgspec.to_builtins(self)
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return plain
 
     def without(self, deleted: Iterable[str]) -> Rubric:

@@ -174,14 +174,15 @@ def _text(data: bytes) -> Document:
 def _word(data: bytes) -> Document:
     check_archive(data)
     lines: list[str] = []
-    for block in docx.Document(io.BytesIO(data)).iter_inner_content():
+    document = docx.Document(io.BytesIO(data))
+    heading = {s.style_id for s in document.styles if (s.name or "").startswith(("Heading", "Title"))}
+    for block in document.iter_inner_content():
         if hasattr(block, "rows"):
             for row in block.rows:
                 lines.append(" | ".join(cell.text.strip().replace("\n", " ") for cell in row.cells))
         else:
-            style = (block.style.name or "") if block.style is not None else ""
             text = block.text.strip()
-            lines.append(f"# {text}" if style.startswith(("Heading", "Title")) and text else text)
+            lines.append(f"# {text}" if text and block._p.style in heading else text)
         if len(lines) > MOST_LINES:
             break
     return Document("docx", lines=tuple(part.strip() for line in lines for part in line.split("\n")))

@@ -39,8 +39,8 @@ def settle(
 ) -> list[Result]:
     """Return the results that count. `found` are (holds, why) by criterion, `lacking` the deliverables that do not open.
 
-    A guard counts only if every deliverable is there, opens, and meets something that was asked of it: else doing nothing,
-    or handing in anything at all, would earn it. In a task that goes on with earlier work, what already held as the round
+    A guard counts only if every deliverable is there, opens, and meets at least half of what was asked of it: else doing
+    nothing, or handing in anything at all, would earn it. In a task that goes on with earlier work, what already held as the round
     began counts only once something that did not hold holds now.
     """
     criteria: Sequence[Mapping[str, Any]] = rubric["criteria"]
@@ -57,19 +57,19 @@ def settle(
             path, reason = next(iter(lacking.items()))
             met, why = False, f"{why}; but a guard counts only if every deliverable opens: {path}: {reason}"
         elif holds and criterion["guard"] and idle:
-            met, why = False, f"{why}; but {idle[0]} meets nothing that was asked of it"
+            met, why = False, f"{why}; but {idle[0]} meets less than half of what was asked of it"
         results.append(Result(criterion["id"], holds, met, why))
     return results
 
 
 def _idle(rubric: Mapping[str, Any], found: Mapping[str, tuple[bool | None, str]]) -> list[str]:
-    """Return the deliverables of which not one criterion other than a guard holds, where there is such a criterion."""
-    holding: dict[str, bool] = {}
+    """Return the deliverables that meet less than half of what was asked of them, guards left aside."""
+    asked: dict[str, list[bool]] = {}
     for criterion in rubric["criteria"]:
         path = (criterion.get("check") or {}).get("params", {}).get("path", "")
         if path and criterion["kind"] == "check" and not criterion["guard"]:
-            holding[path] = holding.get(path, False) or bool(found[criterion["id"]][0])
-    return [path for path, holds in holding.items() if not holds]
+            asked.setdefault(path, []).append(bool(found[criterion["id"]][0]))
+    return [path for path, holds in asked.items() if 2 * sum(holds) < len(holds)]
 
 
 def score(rubric: Mapping[str, Any], results: Sequence[Result]) -> Score:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
-_CURRENCY = "$€£¥"
 NUMBER = re.compile(
-    r"(?P<open>\()?(?P<sign>[-+\N{MINUS SIGN}])?\s?(?P<money>[$€£¥])?(?P<sign2>-)?"
+    r"(?P<open>\()?(?:(?P<sign>[-+\N{MINUS SIGN}])\s?)?(?P<money>[$€£¥]\s?)?(?P<sign2>-)?"
     r"(?P<digits>\d{1,3}(?:[,\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}']\d{3})+|\d+)"
     r"(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d{1,2})?(?P<close>\))?"
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from bench.kinds.inputs import SKILLS, Material, NoRubric
 from bench.rubric import Asked, Check, Criterion, Rubric, rubric_of
+from services.professions.amounts import number
 from services.professions.base import CSV, DOCX, MARKDOWN, PDF, XLSX, Deliverable, Outcome, Table, read_csv
 from simulator.view_paths import HOME
 
@@ -125,7 +126,7 @@ class _Author:
                 made.append(Criterion(f"states-{_slug(d.name)}", text, "P1", True, self.evidence, check=check))
             keys = list(dict.fromkeys(f.key for f in self.outcome.findings if d.name in f.must_cite_in))
             if keys:
-                check = Check("cites", {"path": path, "keys": keys, "others": self._others(keys)})
+                check = Check("cites", {"path": path, "keys": keys, "others": self._others(keys), "labels": labels})
                 text = f"{d.name} cites each record that its findings rest on, and points to these."
                 made.append(Criterion(f"cites-{_slug(d.name)}", text, "P1", True, self.evidence, check=check))
         return made
@@ -183,7 +184,11 @@ class _Author:
         """P2 and P3: live formulas, sources beside figures, brevity."""
         made = []
         table = self._stating()
-        live = {label: value for label, value in self.outcome.figures.items() if label in self.profession.live}
+        live = {
+            label: value
+            for label, value in self.outcome.figures.items()
+            if label in self.profession.live and number(value) != 0
+        }
         if table and live and self.profession.main.media_type == XLSX:
             check = Check("live", {"path": self.paths[table], "figures": live})
             made.append(Criterion("formulas-live", f"Sums and differences in {table} are live formulas.", "P2", False,
