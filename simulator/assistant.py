@@ -12,10 +12,11 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from simulator.acts import schema_of
-from simulator.canonical import canonical, clean_text
+from simulator.canonical import clean_text
 from simulator.conversation import Message, ModelResponse, ToolCall, ToolSpec
 from simulator.ports import CommandResult, Renderer, Sandbox
 from simulator.prompts import render
+from simulator.quoting import json_line
 
 SHOWN_CHARS = 12_000
 """Characters of one tool result that the model is shown."""
@@ -129,7 +130,7 @@ class AssistantLoop:
             fault = self._check(call)
             if fault:
                 self._bad += 1
-                self.observe(call, canonical({"ok": False, "error": fault}).decode())
+                self.observe(call, json_line({"ok": False, "error": fault}))
             elif call.name in SANDBOX_TOOLS:
                 self._bad = 0
                 wanted.append(call)
@@ -204,11 +205,11 @@ def execute(
             return _read(arguments, sandbox, renderer), None
         if isinstance(arguments, Write):
             sandbox.write(arguments.path, clean_text(arguments.text).encode())
-            return canonical({"ok": True, "path": arguments.path}).decode(), None
+            return json_line({"ok": True, "path": arguments.path}), None
         assert isinstance(arguments, Edit)
         return _edit(arguments, sandbox), None
     except OSError as fault:
-        return canonical({"ok": False, "error": fault.strerror or "the file could not be used"}).decode(), None
+        return json_line({"ok": False, "error": fault.strerror or "the file could not be used"}), None
 
 
 def _command_text(result: CommandResult) -> str:
@@ -220,7 +221,7 @@ def _command_text(result: CommandResult) -> str:
     if result.ended != "exit":
         shown["ended"] = result.ended
         shown["note"] = result.note
-    return canonical(shown).decode()
+    return json_line(shown)
 
 
 def _cut(text: str) -> str:
@@ -240,15 +241,13 @@ def _read(arguments: Read, sandbox: Sandbox, renderer: Renderer) -> str:
     first = max(1, arguments.first_line)
     part = lines[first - 1 : first - 1 + max(1, min(arguments.lines, 2_000))]
     shown = {"ok": True, "text": _cut("\n".join(part)), "lines": len(lines)}
-    return canonical(shown).decode()
+    return json_line(shown)
 
 
 def _edit(arguments: Edit, sandbox: Sandbox) -> str:
     text = sandbox.read(arguments.path).decode("utf-8", "replace")
     found = text.count(arguments.old) if arguments.old else 0
     if found != 1:
-        return canonical(
-            {"ok": False, "error": f"the old text occurs {found} times; it must occur exactly once"}
-        ).decode()
+        return json_line({"ok": False, "error": f"the old text occurs {found} times; it must occur exactly once"})
     sandbox.write(arguments.path, clean_text(text.replace(arguments.old, arguments.new)).encode())
-    return canonical({"ok": True, "path": arguments.path}).decode()
+    return json_line({"ok": True, "path": arguments.path})

@@ -45,7 +45,7 @@ def system_prompt(office: Office, person: str) -> str:
     ]  # fmt: skip
     return render(
         "principal_system", name=me.name, title=me.title, firm=office.name, card=card, colleagues=colleagues,
-        matters=matters, skills=skills,
+        matters=matters, skills=skills, turns=office.turn_limit,
     )  # fmt: skip
 
 

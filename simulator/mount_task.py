@@ -12,6 +12,7 @@ import msgspec
 from simulator.businesstime import calendar_for
 from simulator.mount_services import as_json
 from simulator.office import Office
+from simulator.quoting import one_line, quoted
 from simulator.records import Body, Delegation
 from simulator.view import View
 from simulator.view_paths import COMPANY, HOME, PROJECTS_AT_HOME, safe_path, safe_segment
@@ -89,7 +90,7 @@ def _task(
     outputs = [deliverable_path(office, delegation, name) for name in delegation.deliverables]
     lines = [f"# Task, round {number}", ""]
     lines += _review_notes(view, delegation, bodies)
-    lines += ["## Goal", "", bodies(delegation.goal), ""]
+    lines += ["## Goal", "", quoted(bodies(delegation.goal)), ""]
     lines += _facts(office, delegation)
     lines += _listing(
         "Inputs", [f"`{i.path}` ({role_of(delegation, i)}, version {i.seen.ref.version})" for i in inputs]
@@ -126,7 +127,7 @@ def _facts(office: Office, delegation: Delegation) -> list[str]:
         facts.append(f"Due: {days.describe(delegation.due)}")
     if delegation.work in office.skills and delegation.work in principal.skills:
         facts.append(f"Skill to use: `{COMPANY}Resources/Skills/{safe_segment(delegation.work)}/SKILL.md`")
-    return [*(f"- {fact}" for fact in facts), ""]
+    return [*(f"- {one_line(fact)}" for fact in facts), ""]
 
 
 def _review_notes(view: View, delegation: Delegation, bodies: Callable[[Body], str]) -> list[str]:
@@ -135,9 +136,9 @@ def _review_notes(view: View, delegation: Delegation, bodies: Callable[[Body], s
     for done in reversed(delegation.rounds[:-1]):
         if done.review is None:
             continue
-        lines += [f"## Review of round {done.number}: {done.review.decision}", "", bodies(done.review.notes), ""]
+        lines += [f"## Review of round {done.number}: {done.review.decision}", "", quoted(bodies(done.review.notes)), ""]
         paths = [view.path_of(ref) for ref in done.review.files]
-        lines += [f"- concerns `{path}`, version {ref.version}"
+        lines += [f"- concerns `{one_line(path)}`, version {ref.version}"
                   for path, ref in zip(paths, done.review.files, strict=True) if path is not None]  # fmt: skip
         lines += [""] if any(paths) else []
     return lines
@@ -152,11 +153,11 @@ def _answers(delegation: Delegation, bodies: Callable[[Body], str]) -> list[str]
 
 
 def _listing(title: str, rows: list[str]) -> list[str]:
-    return [f"## {title}", "", *(f"- {row}" for row in rows or ["none"]), ""]
+    return [f"## {title}", "", *(f"- {one_line(row)}" for row in rows or ["none"]), ""]
 
 
 def _contract(delegation: Delegation) -> bytes:
-    own = [f"- {constraint}" for constraint in delegation.constraints]
+    own = [f"- {one_line(constraint)}" for constraint in delegation.constraints]
     return "\n".join((_CONTRACT, *own, "")).encode() if own else _CONTRACT.encode()
 
 

@@ -16,13 +16,16 @@ import msgspec
 
 from services.offline.script import Call, Told
 from simulator.conversation import Message, ModelRequest
+from simulator.quoting import unquoted
 from simulator.randomness import Stream
 
 Part = Literal["principal", "client", "assistant", "meeting", "branch", "compaction"]
 Row = dict[str, Any]
 
 _PRINCIPAL = re.compile(r"You are (?P<name>.+?), (?P<title>.+) at (?P<firm>.+)\. You are a professional at work")
-_CLIENT = re.compile(r"You are (?P<name>.+?), (?P<title>.+?) at (?P<firm>.+), a client of (?P<provider>.+)\. You bring work")
+_CLIENT = re.compile(
+    r"You are (?P<name>.+?), (?P<title>.+?) at (?P<firm>.+), a client of (?P<provider>.+)\. You bring work"
+)
 _ASSISTANT = re.compile(r"You are an assistant of ")
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _WHEN = re.compile(r"^# \w+ (\d{1,2} \w+ \d{4}), (\d\d:\d\d)", re.MULTILINE)
@@ -103,7 +106,9 @@ class Heard:
         self._at = _last_user(request.messages)
         said = request.messages[self._at].content if self._at >= 0 else ""
         self.said = said
-        self.prompt = said.rpartition(_COMPACTED)[2] if _COMPACTED in said and said.startswith("Earlier today") else said
+        self.prompt = (
+            said.rpartition(_COMPACTED)[2] if _COMPACTED in said and said.startswith("Earlier today") else said
+        )
 
     @cached_property
     def part(self) -> Part:
@@ -162,7 +167,7 @@ def recorded(said: str) -> list[tuple[Call, Any]]:
     """Return the calls that a compacted conversation carries on from its own summary, with their answers."""
     if not said.startswith("Earlier today") or _COMPACTED not in said:
         return []
-    blocks = _RECORD.findall(said.rpartition(_COMPACTED)[0])
+    blocks = _RECORD.findall(unquoted(said.rpartition(_COMPACTED)[0]))
     rows = [row for block in blocks for row in msgspec.json.decode(block, type=list[tuple[str, Row, Row]])]
     return [(Call(name, arguments), answer) for name, arguments, answer in rows]
 

@@ -17,7 +17,7 @@ def turn(me: Heard) -> list[Call]:
     """Return the calls of this turn."""
     title = _found(_TITLE, me.prompt)
     so_far = me.prompt.partition("## So far\n")[2].partition("\n\nIt is your turn")[0]
-    spoken = [line for line in so_far.split("\n") if line.startswith(f"{me.card.name}: ")]
+    spoken = [row for row in me.rows("So far") if row.get("who") == me.card.name]
     leads = "(you lead this meeting)" in me.prompt
     left = int(_found(_LEFT, me.prompt) or 1)
     wide = "No client figures" in me.prompt
@@ -54,14 +54,23 @@ def _report(me: Heard, title: str, wide: bool) -> list[Call]:
     have = list(states(me))
     if wide:
         text = f"{len(delegations(me))} pieces are with assistants, {len(requests_to_me(me, 'open', 'accepted'))} requests are mine, "
-        text += draw.choice(("nothing I cannot keep.", "all dates hold as of today.", "one may slip by a day; I say so when I know."))
+        text += draw.choice(
+            ("nothing I cannot keep.", "all dates hold as of today.", "one may slip by a day; I say so when I know.")
+        )
         return [call("speak", text=text)]
     calls = []
     if have:
         calls.append(call("speak", text=draw.choice(("", "From me: ", "Mine: ")) + listed(have, 3) + "."))
     elif draw.chance(1, 2):
-        calls.append(call("speak", text=draw.choice(("Nothing waits on me.", "My desk is clear.", "Nothing new; I can take work."))))
-    open_questions = [str(r["text"]) for r in me.rows("Open questions") if "stays" in str(r["text"]) or "Waiting" in str(r["text"])]
+        calls.append(
+            call(
+                "speak",
+                text=draw.choice(("Nothing waits on me.", "My desk is clear.", "Nothing new; I can take work.")),
+            )
+        )
+    open_questions = [
+        str(r["text"]) for r in me.rows("Open questions") if "stays" in str(r["text"]) or "Waiting" in str(r["text"])
+    ]
     if open_questions and draw.chance(1, 6):
         calls.append(call("raise_question", text=open_questions[0][:400]))
     elif "Kick-off" in title and draw.chance(1, 2):
@@ -99,8 +108,13 @@ def _outcome(me: Heard, title: str, so_far: str, wide: bool) -> list[Call]:
         f"The {name} {first.get('period', '')} goes to quality review as soon as {owner} has accepted it.",
         f"What stays open in the {name} {first.get('period', '')} is put to the client in one mail.",
     )))]  # fmt: skip
-    if "question" not in so_far and draw.chance(1, 4):
-        calls.append(call("raise_question", text=f"Does the client expect the {name} {first.get('period', '')} before the date we named?"))
+    if '"question"' not in so_far and draw.chance(1, 4):
+        calls.append(
+            call(
+                "raise_question",
+                text=f"Does the client expect the {name} {first.get('period', '')} before the date we named?",
+            )
+        )
     return calls
 
 

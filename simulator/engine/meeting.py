@@ -13,6 +13,7 @@ from simulator.engine.environment import Bodies, Environment
 from simulator.engine.run import Run
 from simulator.office import Office
 from simulator.prompts import render
+from simulator.quoting import one_line
 from simulator.records import Body, CalendarEntry, Running
 from simulator.tools.catalog import MEETING_TOOLS, CloseMeeting, Decide, PassTurn, RaiseQuestion, Speak, known_tools
 
@@ -38,7 +39,8 @@ class MeetingRun(Run):
         self.attendees = running.people
         self.systems, self.prompts = systems, prompts
         self.known = known_tools(MEETING_TOOLS)
-        self.transcript: list[tuple[str, str]] = []
+        self.transcript: list[tuple[str, str, str]] = []
+        """Who, how (`said`, `decision` or `question`), what."""
         self.decisions: list[Body] = []
         self.questions: list[tuple[str, Body]] = []
         self.actions: list[str] = []
@@ -52,7 +54,7 @@ class MeetingRun(Run):
     def next_request(self) -> ModelRequest:
         """Return the speaker's turn: their view plus the transcript so far."""
         speaker = self.speaker
-        spoken = "\n".join(f"{self.base.people[who].name}: {text}" for who, text in self.transcript) or "(nothing yet)"
+        spoken = [{"who": self.base.people[who].name, how: text} for who, how, text in self.transcript]
         prompt = render(
             "meeting_turn", view=self.prompts[speaker], transcript=spoken, organizer=speaker == self.entry.organizer,
             turns_left=TURN_LIMIT - self.turns,
@@ -79,8 +81,8 @@ class MeetingRun(Run):
             self.outcome = "done"
             self.summary = f"{len(self.transcript)} contributions, {len(self.decisions)} decisions"
 
-    def _say(self, speaker: str, text: str) -> None:
-        self.transcript.append((speaker, text.strip()[:2_000]))
+    def _say(self, speaker: str, text: str, how: str = "said") -> None:
+        self.transcript.append((speaker, how, text.strip()[:2_000]))
 
     def _do(self, speaker: str, tool: str, parsed: Any) -> bool:
         """Carry out one tool call of a turn; True when it closes the meeting."""
@@ -88,10 +90,10 @@ class MeetingRun(Run):
             self._say(speaker, parsed.text)
         elif isinstance(parsed, Decide):
             self.decisions.append(make_body(parsed.text, self.texts, 2_000))
-            self._say(speaker, f"[decision] {parsed.text}")
+            self._say(speaker, parsed.text, "decision")
         elif isinstance(parsed, RaiseQuestion):
             self.questions.append((speaker, make_body(parsed.text, self.texts, 2_000)))
-            self._say(speaker, f"[open question] {parsed.text}")
+            self._say(speaker, parsed.text, "question")
         elif isinstance(parsed, CloseMeeting):
             return True
         elif tool in ACTS and isinstance(parsed, Arguments):
@@ -107,15 +109,18 @@ class MeetingRun(Run):
         """Return the minutes as a document: who, what was said, decisions, open questions, actions."""
         calendar = calendar_for(self.base.calendar)
         names = ", ".join(self.base.people[p].name for p in self.attendees)
-        lines = [f"# {self.entry.title}", "", f"{calendar.describe(self.running.at)}. Present: {names}.", ""]
+        lines = [f"# {one_line(self.entry.title)}", "", f"{calendar.describe(self.running.at)}. Present: {names}.", ""]
         if self.entry.agenda:
-            lines += [f"Agenda: {self.entry.agenda}", ""]
-        lines += [f"- **{self.base.people[who].name}**: {text}" for who, text in self.transcript]
+            lines += [f"Agenda: {one_line(self.entry.agenda)}", ""]
+        marks = {"said": "", "decision": "[decision] ", "question": "[open question] "}
+        lines += [
+            f"- **{self.base.people[who].name}**: {marks[how]}{one_line(text)}" for who, how, text in self.transcript
+        ]
         for title, items in (
             ("Decisions", [self.texts.get(b.sha256, b.text) for b in self.decisions]),
             ("Open questions", [self.texts.get(b.sha256, b.text) for _, b in self.questions]),
             ("Actions", self.actions),
         ):
             if items:
-                lines += ["", f"## {title}", "", *(f"- {item}" for item in items)]
+                lines += ["", f"## {title}", "", *(f"- {one_line(item)}" for item in items)]
         return "\n".join(lines) + "\n"

@@ -9,13 +9,13 @@ import msgspec
 from simulator.acts import ACTS, ActContext, Outcome, Refused, decide
 from simulator.acts.arguments import Arguments
 from simulator.acts.context import token
-from simulator.canonical import canonical
 from simulator.conversation import Message, ModelRequest, ModelResponse, ToolCall
 from simulator.engine.agenda import Key, Phase
 from simulator.engine.environment import Bodies, Environment
 from simulator.events import Event, Payload
 from simulator.fold import apply
 from simulator.office import Office
+from simulator.quoting import json_line
 from simulator.records import FileRef, Running
 
 BAD_CALLS = 6
@@ -176,7 +176,7 @@ def _with(office: Office, payloads: tuple[Payload, ...], actor: str, activation:
 
 def tool_result(call: ToolCall, result: dict[str, Any] | str) -> Message:
     """Return the message that answers a tool call."""
-    text = result if isinstance(result, str) else canonical(result).decode()
+    text = result if isinstance(result, str) else json_line(result)
     return Message("tool", text, tool_call_id=call.id)
 
 

@@ -1,4 +1,8 @@
-"""Prompts are documents: one template file each, strict variables, versioned by their content (DESIGN 10)."""
+"""Prompts are documents: one template file each, strict variables, versioned by their content (DESIGN 10).
+
+`docs/prompts.md` says who reads each and when. What others wrote enters a template through one of three filters alone:
+`lines` (JSON, exact), `quote` (a block that is read as prose), `line` (a name or a title within a sentence).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
-from simulator.canonical import canonical, sha256
+from simulator.canonical import sha256
+from simulator.quoting import json_line, one_line, quoted
 
 
 def _source(name: str) -> str:
@@ -17,7 +22,7 @@ def _source(name: str) -> str:
 
 def _lines(items: Any) -> str:
     """Return one canonical JSON object a line: readable, and exact."""
-    return "\n".join(canonical(item).decode() for item in items) or "(none)"
+    return "\n".join(json_line(item) for item in items) or "(none)"
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +35,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         autoescape=False,  # noqa: S701
     )
-    environment.filters["lines"] = _lines
+    environment.filters.update(lines=_lines, line=one_line, quote=quoted)
     return environment
 
 

@@ -287,7 +287,7 @@ def test_a_revision_round_begins_with_the_notes() -> None:
     later = world.again(draft, "v2", walls=(RIVERBEND,))
     plan = plan_of(world, delegation)
     task = text(plan, "TASK.md")
-    assert task.startswith("# Task, round 2\n\n## Review of round 1: revise\n\nDeposits differ by 850.00.\n")
+    assert task.startswith("# Task, round 2\n\n## Review of round 1: revise\n\n> Deposits differ by 850.00.\n")
     assert f"- concerns `{OUTPUT}/Reconciliation.xlsx`, version 1" in task
     assert block(plan)["round"] == 2
     assert plan.restored == home

@@ -21,6 +21,7 @@ from simulator.events import (
 from simulator.memory import recall
 from simulator.mounts import MountPlan, plan_mounts
 from simulator.office import Office
+from simulator.quoting import quoted
 from simulator.records import FileRef
 from simulator.view import view
 from tests.story.firm import ELENA_SECRET, NOTED, OAKRIDGE_SECRET, moment
@@ -269,7 +270,7 @@ def test_mon_1540_the_second_round_is_the_same_home_with_the_notes_first(told: T
     assert task is not None and b"Review of round 1: revise" in task and REVISE.split("\n")[0].encode() in task
     assert plan.restored == told.december(told.at("2026-01-05 15:10")).rounds[0].home
     notes = next(m for m in conversations(told) if m.role == "user" and "Decision: revise" in m.content)
-    assert REVISE in notes.content
+    assert quoted(REVISE) in notes.content
     first = tool_texts(told, "ls -R ~")[0]["stdout"]
     assert first.startswith("read the task\n") and "Reconciliation.xlsx" in first
 
