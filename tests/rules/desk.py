@@ -72,19 +72,22 @@ def heard(model: Scripted, session: str, number: int = 0) -> list[str]:
 class Paper:
     """A sandbox that holds files and runs no program: `run` waits at its gate, if it has one, and does nothing."""
 
-    def __init__(self, spec: SandboxSpec, blobs: BlobStore, gate: threading.Event | None) -> None:
+    def __init__(self, spec: SandboxSpec, blobs: BlobStore, gate: threading.Event | None, desks: Desks) -> None:
         self.spec = spec
         self.files = {e.path: e for e in spec.home}
         self.closed = False
         self.state = spec.state or ShellState()
         self._blobs = blobs
         self._gate = gate
+        self._desks = desks
 
     def run(self, command: str, timeout_s: int = 120) -> CommandResult:
         if self._gate is not None:
             assert self._gate.wait(20), "nobody opened the gate"
         if self.closed:
-            raise SandboxError("the sandbox was closed while its command ran")
+            raise AssertionError("the sandbox was closed while its command ran")
+        if self._desks.dies:
+            raise SandboxError("the sandbox died")
         return CommandResult(0, f"ran {command}", "", state=ShellState(env=(("LAST", command),)))
 
     def read(self, path: str, limit: int = 2_000_000) -> bytes:
@@ -110,13 +113,14 @@ class Desks:
     def __init__(self, gate: threading.Event | None = None) -> None:
         self.started: list[Paper] = []
         self.blobs: BlobStore | None = None
+        self.dies = False
         self._gate = gate
 
     def check(self) -> None: ...
 
     def start(self, spec: SandboxSpec) -> Sandbox:
         assert self.blobs is not None
-        self.started.append(Paper(spec, self.blobs, self._gate))
+        self.started.append(Paper(spec, self.blobs, self._gate, self))
         return self.started[-1]
 
     def reap(self) -> int:
