@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
 from orchestrator import commands, costs, looking, replaying, running
@@ -16,8 +15,6 @@ from orchestrator.compose import House
 from orchestrator.output import Out
 from orchestrator.settings import read_settings
 from simulator.errors import OfficeTownError
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -69,7 +66,9 @@ def run(
     context: typer.Context,
     reference: Annotated[str, typer.Argument(metavar="PACKAGE|OFFICE")],
     name: Annotated[str, typer.Option(help="Name of the new office; the organization's without it.")] = "",
-    days: Annotated[int, typer.Option(min=1, help="Calendar days from the office's first day, in total.")] = 5,
+    days: Annotated[
+        int, typer.Option(min=1, max=36_525, help="Calendar days from the office's first day, in total.")
+    ] = 5,
     seed: Annotated[int | None, typer.Option(help="Seed of the new office; 0 without it.")] = None,
     speed: Annotated[str, typer.Option(help="max, or simulated seconds a real second, at most 120.")] = "max",
     follow: Annotated[bool, typer.Option("--follow", help="Show the office's day as readable lines.")] = False,
@@ -226,24 +225,14 @@ def execute(arguments: Sequence[str] | None = None, make: Callable[[], House] | 
     `make` builds the house that the command works in; the environment's without it.
     """
     try:
-        code = app(
-            list(sys.argv[1:] if arguments is None else arguments), "officetown", standalone_mode=False, obj=make
-        )
-        sys.stdout.flush()
-        return code if isinstance(code, int) else 0
+        app(list(sys.argv[1:] if arguments is None else arguments), "officetown", obj=make)
     except OfficeTownError as fault:
         sys.stderr.write(f"officetown: {fault}\n")
         return fault.exit_code
-    except click.ClickException as fault:
-        fault.show(sys.stderr)
-        return fault.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("officetown: stopped.\n")
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read stdout has left (`officetown log OFFICE | head`): nothing is wrong, and nobody is to be told.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except SystemExit as end:
+        # Typer ends so whatever it does: 0, 2 for a wrong call, 130 for Ctrl-C, 1 for a reader of stdout that has left.
+        return end.code if isinstance(end.code, int) else 0
+    return 0
 
 
 def main() -> None:

@@ -47,6 +47,11 @@ def run(house: House, out: Out, reference: str, options: RunOptions) -> dict[str
     Returns what `--json` prints. Where the work stops early, this is printed too, before the error is raised; whether
     a signal stopped it is told by `house.stop`.
     """
+    with house.stop.heeding():
+        return _run(house, out, reference, options)
+
+
+def _run(house: House, out: Out, reference: str, options: RunOptions) -> dict[str, object]:
     pacer = _pacer(options.speed, house.stop)
     if options.assistant not in ASSISTANTS:
         raise UsageError(f"There is no assistant {options.assistant!r} here: use {' or '.join(ASSISTANTS)}.")
@@ -61,7 +66,7 @@ def run(house: House, out: Out, reference: str, options: RunOptions) -> dict[str
     counts = Counts()
     for event, office in walk(reader):
         counts.event(event, office)
-    until = _until(house.office(row), options.days)
+    until = end_of(house.office(row), options.days)
     started = time.monotonic()
     fault: OfficeTownError | None = None
     try:
@@ -112,18 +117,9 @@ def _work(
 ) -> Office:  # fmt: skip
     settings = Settings(concurrency=options.concurrency, workers=options.workers)
     observers = (Progress(out, until, options.follow, counts, time.monotonic),)
-    with (
-        house.running(row, connected, sandboxes, settings, observers, pacer) as engine,
-        house.stop.heeding(engine.stop),
-    ):
+    with house.running(row, connected, sandboxes, settings, observers, pacer) as engine:
+        house.stop.tell(engine.stop)
         return engine.run(until)
-
-
-def _until(office: Office, days: int) -> int:
-    try:
-        return end_of(office, days)
-    except (ValueError, OverflowError):
-        raise UsageError(f"--days {days} goes past the end of the calendar.") from None
 
 
 def _committed(house: House, row: OfficeRow, error: OfficeTownError) -> Office:

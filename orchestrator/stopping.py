@@ -25,6 +25,7 @@ class Stop:
 
     def __init__(self, wall: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep) -> None:
         self.signal = 0
+        self._told: Callable[[], None] = lambda: None
         self._wall = wall
         self._sleep = sleep
 
@@ -45,9 +46,15 @@ class Stop:
         if self.signal:
             raise Parked
 
+    def tell(self, stop: Callable[[], None]) -> None:
+        """Have `stop` called when the signal comes; at once where it has come already."""
+        self._told = stop
+        if self.signal:
+            stop()
+
     @contextmanager
-    def heeding(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Call `stop` on the first Ctrl-C or SIGTERM inside the block; leave the process on the second."""
+    def heeding(self) -> Iterator[None]:
+        """Heed the first Ctrl-C or SIGTERM inside the block; leave the process on the second."""
 
         def heard(number: int, _frame: FrameType | None) -> None:
             # Written without buffers: the handler may have interrupted somebody in the middle of a line.
@@ -55,7 +62,7 @@ class Stop:
                 _tell(_SECOND)
                 os._exit(128 + number)
             self.signal = number
-            stop()
+            self._told()
             _tell(_FIRST)
 
         if threading.current_thread() is not threading.main_thread():
