@@ -76,7 +76,7 @@ def work(me: Heard) -> Script:
     if question:
         yield ask(call("ask_principal", question=question))
         return
-    slip = draw_slip(_stream(desk, texts, "slip", task.round), task, kind) if kind is not None and not _corrects(desk) else NONE
+    slip = NONE if _corrects(desk) else draw_slip(_stream(desk, texts, "slip", task.round), task, kind)
     yield from _run(me, desk, task, line, slip)
 
 
@@ -93,11 +93,9 @@ def _stream(desk: Desk, texts: dict[str, str | None], *purpose: str | int) -> St
     return Stream(int(digest[:12], 16), "assistant", *purpose)
 
 
-def _question(
-    me: Heard, desk: Desk, task: Task, kind: Profession | None, texts: dict[str, str | None], draw: Stream
-) -> str:
+def _question(me: Heard, desk: Desk, task: Task, kind: Profession, texts: dict[str, str | None], draw: Stream) -> str:
     """Return a question where the papers show an awkward case and it seems worth one; asked once, before the first run."""
-    if kind is None or task.round > 1 or desk.asked or "ask_principal" not in me.tools or _corrects(desk):
+    if task.round > 1 or desk.asked or "ask_principal" not in me.tools or _corrects(desk):
         return ""
     named = {each.path.rpartition("/")[2]: texts.get(each.path) or "" for each in task.inputs}
     case = awkward_case(kind, named)
@@ -172,7 +170,11 @@ def _report(desk: Desk, task: Task, figures: dict[str, str], seen: Answer) -> st
         f"Done: {names} are in place.", f"{names}: finished and checked.", f"The work for {task.period} is complete: {names}.",
     ))  # fmt: skip
     if task.round > 1:
-        first = draw.choice((f"Every note is worked in; {names} are new.", f"Put right as you asked: {names}.", f"Round {task.round}: {names} again."))
+        first = draw.choice((
+            f"Every note is worked in; {names} are new.",
+            f"Put right as you asked: {names}.",
+            f"Round {task.round}: {names} again.",
+        ))  # fmt: skip
     stated = "; ".join(f"{label}: {value}" for label, value in list(figures.items())[:6])
     basis = [f"{len(task.inputs)} inputs"]
     basis += [f"the result of {task.prior[-1].path.split('/')[-2]}"] if task.prior else []
@@ -187,7 +189,9 @@ def _report(desk: Desk, task: Task, figures: dict[str, str], seen: Answer) -> st
 def _failed(me: Heard, desk: Desk, task: Task, done: Answer) -> Script:
     complaint = str(done.get("stderr", "")).strip().split("\n")[-1][:400] or f"exit code {done.get('exit_code')}"
     if not desk.asked and "ask_principal" in me.tools:
-        yield ask(call("ask_principal", question=f"The script does not take the papers: {complaint}. How shall I go on?"))
+        yield ask(
+            call("ask_principal", question=f"The script does not take the papers: {complaint}. How shall I go on?")
+        )
         return
     yield _submit(f"The script does not take the papers: {complaint}. Nothing was made up in its place.")
 
@@ -200,7 +204,12 @@ def _memo(task: Task, texts: dict[str, str]) -> Script:
     if unread:
         answers = yield ask(*(call("read", path=path) for path in unread))
         texts |= {path: str(a.get("text", "")) for path, a in zip(unread, answers, strict=True)}
-    rows = ["section,text,source", "to,The principal,", "from,Assistant,", f"subject,{task.work or 'Memo'} {task.period},"]
+    rows = [
+        "section,text,source",
+        "to,The principal,",
+        "from,Assistant,",
+        f"subject,{task.work or 'Memo'} {task.period},",
+    ]
     rows += [row for each in sources for row in _points(each, texts.get(each.path, ""))]
     rows.append("What is open,Nothing in the inputs says more than this,")
     points = f"{task.out}/points.csv"
@@ -217,7 +226,9 @@ def _memo(task: Task, texts: dict[str, str]) -> Script:
     if done.get("exit_code") != 0 or not target.endswith(".docx"):
         text = "# Memo\n\n" + "\n".join(f"- {each.name}: read, unchanged ({each.path})" for each in sources) + "\n"
         yield ask(call("write", path=target, text=text))
-    yield _submit(f"A short memo is at {target.rpartition('/')[2]}. It says what the inputs are and what they do not answer.")
+    yield _submit(
+        f"A short memo is at {target.rpartition('/')[2]}. It says what the inputs are and what they do not answer."
+    )
 
 
 def _points(source: Named, text: str) -> list[str]:
@@ -232,5 +243,3 @@ def _points(source: Named, text: str) -> list[str]:
 
 def _submit(report: str) -> Ask:
     return ask(call("submit", report=report))
-
-

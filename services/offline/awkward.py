@@ -51,7 +51,11 @@ def _variance(files: Mapping[str, Rows]) -> str:
 
 def _contracts(files: Mapping[str, Rows]) -> str:
     for row in files.get("clauses.csv", ()):
-        if row.get("kind") == "payment" and not row.get("text", "").casefold().startswith("done") and row.get("due", "") < "2026":
+        if (
+            row.get("kind") == "payment"
+            and not row.get("text", "").casefold().startswith("done")
+            and row.get("due", "") < "2026"
+        ):
             return f"{row.get('clause_id')} was due on {row.get('due')} and nothing says that it was paid. May I leave it out as settled?"
     return ""
 
@@ -65,7 +69,11 @@ def _records(files: Mapping[str, Rows]) -> str:
 
 def _visits(files: Mapping[str, Rows]) -> str:
     odd = next((row for row in files.get("visits.csv", ()) if row.get("status") == "missed"), None)
-    return f"The visit {odd.get('visit_id')} was missed without a reason on file. Does it count as a deviation?" if odd else ""
+    return (
+        f"The visit {odd.get('visit_id')} was missed without a reason on file. Does it count as a deviation?"
+        if odd
+        else ""
+    )
 
 
 _CASES: dict[str, Callable[[Mapping[str, Rows]], str]] = {

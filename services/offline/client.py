@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping
 
 from services.offline.desk import period_words
 from services.offline.heard import Heard, Row
@@ -60,7 +59,9 @@ def _bring(me: Heard, demand: Row, kind: Profession) -> Script:
     to = str(demand.get("write_to") or demand.get("contact_in_firm", ""))
     first = me.card.called(to)
     when, names = period_words(period), [spec.about for spec in kind.inputs if spec.file in papers]
-    subject = draw.choice((f"{kind.title} for {period}", f"{kind.title} {period}", f"{when}: {kind.title.lower()}, {period}"))
+    subject = draw.choice(
+        (f"{kind.title} for {period}", f"{kind.title} {period}", f"{when}: {kind.title.lower()}, {period}")
+    )
     opening = draw.choice((f"Hello {first},", f"Dear {first},", f"{first}, good morning.", f"Good day {first},"))
     body = draw.choice((
         f"here are the papers of {when} for the {kind.title.lower()}: {'; '.join(names)}. Please let me have it as usual.",
@@ -73,7 +74,9 @@ def _bring(me: Heard, demand: Row, kind: Profession) -> Script:
         "My board asks about the open items first.", "One or two rows looked odd to me. I left them as they are.",
         "We were short of people this time, so please look twice.",
     ))  # fmt: skip
-    text = "\n\n".join(part for part in (opening, body, more, f"{me.card.name}\n{me.card.title}, {me.card.firm}") if part)
+    text = "\n\n".join(
+        part for part in (opening, body, more, f"{me.card.name}\n{me.card.title}, {me.card.firm}") if part
+    )
     answers = yield ask(call(
         "write_mail", to=[to], subject=f"{subject} (our ref {ours})", text=text, period=period, matter=str(demand.get("matter", "")),
         attachments=[{"name": name, "text": content} for name, content in papers.items()],
@@ -97,7 +100,13 @@ def _read(me: Heard, mail: Row) -> Script:
                             "We have nothing more on that. Please leave it open."))  # fmt: skip
         yield parting(_answer(me, mail, said))
     elif "new date" in str(mail.get("subject", "")).casefold() and draw.chance(1, 2):
-        yield parting(_answer(me, mail, draw.choice(("Understood. Rather right than early.", "Fine, but not later than that, please."))))
+        yield parting(
+            _answer(
+                me,
+                mail,
+                draw.choice(("Understood. Rather right than early.", "Fine, but not later than that, please.")),
+            )
+        )
 
 
 def _acknowledges(text: str) -> bool:
@@ -134,7 +143,11 @@ def _replace(me: Heard, mail: Row) -> Script:
 def _mended(content: str, pick: int) -> str:
     """Return CSV text with one description set right; unchanged where there is no column of words."""
     rows = list(csv.reader(io.StringIO(content)))
-    at = next((i for i, name in enumerate(rows[0]) if name in ("description", "note", "text", "name")), None) if rows else None
+    at = (
+        next((i for i, name in enumerate(rows[0]) if name in ("description", "note", "text", "name")), None)
+        if rows
+        else None
+    )
     if at is None or len(rows) < 3:
         return content
     row = rows[1 + pick % (len(rows) - 1)]
@@ -152,7 +165,9 @@ def _judge(me: Heard, mail: Row, files: list[str]) -> Script:
         return
     draw = me.draw("judge", str(mail.get("mail", "")))
     texts = {path.rpartition("/")[2].partition("@")[0]: str(a["text"]) for path, a in zip(files, answers, strict=True)}
-    figures = figures_of(kind, Opened(kind.main.name, texts[kind.main.name])) if kind and kind.main.name in texts else {}
+    figures = (
+        figures_of(kind, Opened(kind.main.name, texts[kind.main.name])) if kind and kind.main.name in texts else {}
+    )
     roll = draw.below(20)
     if roll < 9 or kind is None or not figures:
         if roll < 6 or kind is None:
@@ -179,9 +194,11 @@ def _period_in(subject: str) -> str:
     return found[0] if found else ""
 
 
-def _thanks(me: Heard, figures: Mapping[str, str], name: str) -> str:
+def _thanks(me: Heard, figures: dict[str, str], name: str) -> str:
     draw = me.draw("thanks", name)
-    shown = next((f"{label} of {value}" for label, value in figures.items()), "")
+    shown = next(
+        (f"{label} of {value}" for label, value in reversed(figures.items()) if value not in ("0", "0.00")), ""
+    )
     return draw.choice((
         "thank you, that is clear.", "received and filed. Thank you.", "exactly what I needed.",
         f"thank you. I take the {shown} into our report." if shown else "thank you, I take it into our report.",
@@ -193,4 +210,11 @@ def _answer(me: Heard, mail: Row, said: str) -> Call:
     to = str(mail.get("from", ""))
     text = f"Dear {me.card.called(to)},\n\n{said[:1].lower() + said[1:] if not said.startswith('I ') else said}\n\n{me.card.name}"
     subject = f"Re: {str(mail.get('subject', '')).removeprefix('Re: ')}"
-    return call("write_mail", to=[to], subject=subject[:290], text=text, in_reply_to=str(mail["mail"]), matter=str(mail.get("matter", "")) or None)
+    return call(
+        "write_mail",
+        to=[to],
+        subject=subject[:290],
+        text=text,
+        in_reply_to=str(mail["mail"]),
+        matter=str(mail.get("matter", "")) or None,
+    )

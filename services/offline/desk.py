@@ -27,7 +27,9 @@ def requests_to_me(me: Heard, *states: str) -> list[Row]:
 
 def requests_by_me(me: Heard) -> list[Row]:
     """Return the open and accepted requests that I made."""
-    return [r for r in me.rows("Work in hand") if r.get("from") == me.card.id and "request" in r and "delegation" not in r]
+    return [
+        r for r in me.rows("Work in hand") if r.get("from") == me.card.id and "request" in r and "delegation" not in r
+    ]
 
 
 def delegations(me: Heard) -> list[Row]:

@@ -38,7 +38,8 @@ def on_mail(me: Heard, mail: Row) -> Script:
     elif looks_like_question(text):
         yield from answer_client(me, mail)
     elif me.draw("mail", str(mail.get("mail", ""))).chance(1, 6):
-        note = f"{me.card.called(sender)} wrote: {text.split(chr(10))[0][:200]}"
+        said = next((line for line in text.split("\n") if line.strip() and not line.strip().endswith(",")), text)
+        note = f"{me.card.called(sender)} wrote: {said[:200]}"
         yield parting(call("note", record="discussion", text=note, about=sender, matter=matter or None))
 
 
@@ -58,11 +59,24 @@ def bring(me: Heard, mail: Row, kind: str, period: str) -> Script:
         + f" (mail {mail['mail']})"
     )  # fmt: skip
     owner = owners[0] if owners else ""
-    before = [r for r in requests_by_me(me) if (r.get("work"), r.get("period"), r.get("matter")) == (kind, period, matter["id"])]
+    before = [
+        r
+        for r in requests_by_me(me)
+        if (r.get("work"), r.get("period"), r.get("matter")) == (kind, period, matter["id"])
+    ]
     if before:
         owner, outcome = str(before[0]["owner"]), f"{outcome} These papers replace the earlier ones."
     promise = f"{me.card.called(sender)} of {matter['name']} gets the {name} for {period} by {promised.isoformat()}."
-    calls = [call("note", record="commitment", text=promise, about=str(mail["mail"]), due=due_by(promised), matter=str(matter["id"]))]
+    calls = [
+        call(
+            "note",
+            record="commitment",
+            text=promise,
+            about=str(mail["mail"]),
+            due=due_by(promised),
+            matter=str(matter["id"]),
+        )
+    ]
     due = due_by(workday(promised, 0) if promised > me.today else promised)
     if owner and owner != me.card.id:
         calls.append(call("make_request", to=owner, outcome=outcome, due=due, materials=_papers(mail),
@@ -127,7 +141,9 @@ def _kick_off(me: Heard, matter: Row, kind: str, period: str, owner: str, sender
         call("see_calendar", start=me.today.isoformat(), days=10),
         call("free_busy", people=[me.card.id, *people], day=day.isoformat()),
     )
-    known = [str(r.get("file", "")) for r in held.get("files", ())] + [str(e.get("title", "")) for e in diary.get("events", ())]
+    known = [str(r.get("file", "")) for r in held.get("files", ())] + [
+        str(e.get("title", "")) for e in diary.get("events", ())
+    ]
     if any("Kick-off" in text and (str(matter["name"]) in text) for text in known):
         return
     slot = _free(free)
@@ -141,7 +157,12 @@ def _kick_off(me: Heard, matter: Row, kind: str, period: str, owner: str, sender
 
 def _free(answer: Answer) -> str:
     """Return the first half hour from 10:00 on in which nobody is busy."""
-    busy = [str(span).split("-") for spans in dict(answer.get("busy", {})).values() if isinstance(spans, list) for span in spans]
+    busy = [
+        str(span).split("-")
+        for spans in dict(answer.get("busy", {})).values()
+        if isinstance(spans, list)
+        for span in spans
+    ]
     for minutes in range(600, 990, 30):
         start, end = (f"{m // 60:02d}:{m % 60:02d}" for m in (minutes, minutes + 30))
         if all(end <= begins or start >= ends for begins, ends in busy):
@@ -179,7 +200,16 @@ def _tell(me: Heard, answer: Row, matter: Row) -> Script:
         f"Dear {me.card.called(to)},\n\nwe went back to the papers of {period_words(str(answer.get('period', '')))} and wrote down what the "
         f"{doubt} rests on. It stands as sent; I take you through the records whenever it suits you.\n\n{me.card.name}"
     )
-    yield parting(call("send_mail", to=[to], subject="Your question about a figure", text=text, in_reply_to=mail, matter=str(matter["id"])))
+    yield parting(
+        call(
+            "send_mail",
+            to=[to],
+            subject="Your question about a figure",
+            text=text,
+            in_reply_to=mail,
+            matter=str(matter["id"]),
+        )
+    )
 
 
 def _ask_another(me: Heard, answer: Row, matter: Row) -> Script:
@@ -269,18 +299,31 @@ def _not_sent(me: Heard, work: Row, matter: Row, files: list[str], reasons: list
     tail = f" (mail {mail})" if mail else ""
     due = due_by(workday(me.today, 2))
     team = matter.get("team", ())
-    may = [str(one["id"]) for one in team if {"client_release", "classify"} <= set(one.get("authority", ())) and one["id"] != me.card.id]
+    may = [
+        str(one["id"])
+        for one in team
+        if {"client_release", "classify"} <= set(one.get("authority", ())) and one["id"] != me.card.id
+    ]
     reviewer = signer(matter, me.card.id)
     if "sign-off is required" in said and reviewer:
         text = f"Quality review of what goes to {matter['name']} for {period}: it was refused without sign-off.{tail}"
         yield parting(call("make_request", to=reviewer, outcome=text, due=due, materials=files, matter=str(matter["id"]),
                            work=QUALITY, period=period))  # fmt: skip
     elif ("client_release" in said or "authority classify" in said) and may:
-        text = f"Please release and send to the client: {title_of(str(work.get('work', '')))} {period}, signed off.{tail}"
+        text = (
+            f"Please release and send to the client: {title_of(str(work.get('work', '')))} {period}, signed off.{tail}"
+        )
         yield parting(call("make_request", to=may[0], outcome=text, due=due, materials=files, matter=str(matter["id"]),
                            work=RELEASE, period=period))  # fmt: skip
     else:
-        yield parting(call("note", record="question", text=f"Not sent to the client, {lower_first(said)}"[:1_900], matter=str(matter["id"])))
+        yield parting(
+            call(
+                "note",
+                record="question",
+                text=f"Not sent to the client, {lower_first(said)}"[:1_900],
+                matter=str(matter["id"]),
+            )
+        )
 
 
 def release_for(me: Heard, request: Row) -> Script:
@@ -298,7 +341,9 @@ def _open_questions(me: Heard, work: Row, matter: Row) -> Script:
     gap = said.partition("Unexplained difference: ")[2].partition(";")[0].strip(" .")
     if gap and gap not in ("0.00", "0"):
         text = f"{matter['name']}, {work.get('period')}: {gap} stays unexplained; the client has been told and has not answered."
-        yield ask(call("note", record="question", text=text, about=str(work.get("request", "")), matter=str(matter["id"])))
+        yield ask(
+            call("note", record="question", text=text, about=str(work.get("request", "")), matter=str(matter["id"]))
+        )
 
 
 def _close_promise(me: Heard, outcome: str) -> Script:

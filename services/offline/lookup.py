@@ -21,7 +21,9 @@ def look(me: Heard) -> Script:
     if asked is not None:
         kind, label = asked
         (listed,) = yield ask(call("list_files", folder=stem(kind.main.name)))
-        fitting = [w for w, row in places(listed) if w.file == kind.main.name and accepted(row) and w.matter in question]
+        fitting = [
+            w for w, row in places(listed) if w.file == kind.main.name and accepted(row) and w.matter in question
+        ]
         fitting = [w for w in fitting if not periods or w.period == periods[0]] or fitting
         if fitting:
             best = max(fitting, key=lambda where: where.period)

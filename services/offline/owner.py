@@ -113,10 +113,16 @@ def _hand_over(me: Heard, request: Row, kind: Profession, matter: str) -> Script
     names = {deliverable.name for deliverable in kind.deliverables}
     made = [(w, row) for w, row in places(listed) if w.area == "home" and w.file in names and accepted(row)]
     files = [where.text for where, _ in made]
+    if not files:
+        return
+    team = [f"matter:{request['matter']}"]
+    yield ask(*(call("share", file=path, audience=team) for path in files))
     signed = all(any("quality_signoff" in str(c) for c in row.get("confirmed", ())) for _, row in made)
     reviewer = signer(matter_of(me, str(request["matter"])), me.card.id)
     if signed or not reviewer:
-        yield parting(call("fulfil_request", request=request["request"], results=files, note="Accepted and signed off."))
+        yield parting(
+            call("fulfil_request", request=request["request"], results=files, note="Accepted and signed off.")
+        )
         return
     mail = mail_in(str(request.get("outcome", "")))
     text = f"Quality review of the {kind.title.lower()} for {matter}, {period}." + (f" (mail {mail})" if mail else "")
@@ -127,7 +133,11 @@ def _hand_over(me: Heard, request: Row, kind: Profession, matter: str) -> Script
 def withdrawn(me: Heard, request: Row) -> Script:
     """The asker took a request back: stop what was begun for it."""
     reason = f"The request was withdrawn: {str(request.get('note', ''))[:300]}"
-    calls = [call("withdraw", ref=d["delegation"], reason=reason) for d in delegations(me) if d.get("request") == request["request"]]
+    calls = [
+        call("withdraw", ref=d["delegation"], reason=reason)
+        for d in delegations(me)
+        if d.get("request") == request["request"]
+    ]
     kind = PROFESSIONS.get(str(request.get("work", "")))
     names = {d.name for d in kind.deliverables} if kind else set()
     calls += [
@@ -233,7 +243,9 @@ def _not_delegated(me: Heard, request: Row, answers: list[Answer]) -> Script:
     reasons = refused(answers)
     if not reasons or "under way" in reasons[0] or not request.get("request"):
         return
-    yield parting(call("decline_request", request=request["request"], reason=f"I could not start it: {reasons[0]}"[:1_500]))
+    yield parting(
+        call("decline_request", request=request["request"], reason=f"I could not start it: {reasons[0]}"[:1_500])
+    )
 
 
 def _goal(me: Heard, kind: Profession, matter: str, period: str, prior: Place | None, others: list[Place]) -> str:
@@ -253,7 +265,11 @@ def _goal(me: Heard, kind: Profession, matter: str, period: str, prior: Place | 
 
 
 def _open_questions(me: Heard, matter: Row) -> list[str]:
-    kept = [str(r["text"]) for r in me.rows("Open questions") if r.get("matter") == matter["id"] and "stays" in str(r["text"])]
+    kept = [
+        str(r["text"])
+        for r in me.rows("Open questions")
+        if r.get("matter") == matter["id"] and "stays" in str(r["text"])
+    ]
     return [f"Still open from before: {text[:300]} Say whether these papers answer it." for text in kept[:2]]
 
 
@@ -293,7 +309,8 @@ def take_on_other(me: Heard, request: Row) -> Script:
     yield parting(accept, call(
         "delegate", goal=f"A memo of at most two pages: {str(request.get('outcome', ''))[:2_000]}", inputs=materials,
         constraints=list(STANDARDS[:3]), deliverables=[f"{folder(str(matter['name']), period)}/{_memo_name(request)}"],
-        work="memo-writing" if "memo-writing" in me.card.skills else None, period=period, matter=str(matter["id"]) or None, request=str(request["request"]),
+        work="memo-writing" if "memo-writing" in me.card.skills else None, period=period,
+        matter=str(matter["id"]) or None, request=str(request["request"]),
     ))  # fmt: skip
 
 

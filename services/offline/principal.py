@@ -21,9 +21,22 @@ def activation(me: Heard) -> Script:
     if any(row.get("kind") == "day_start" for row in stimuli):
         scripts += _left_over(me, {str(row.get("delegation") or row.get("request") or "") for row in stimuli})
     if any(row.get("kind") in LOOKS_FOR_WORK for row in stimuli):
-        requested = [str(row.get("request", "")) for row in stimuli if row.get("kind") == "request"]
-        scripts += owner.pick_up(me, requested)
+        scripts += owner.pick_up(me, _dealt_with(me, stimuli))
     return together(scripts)
+
+
+def _dealt_with(me: Heard, stimuli: list[Row]) -> list[str]:
+    """Return the requests that the stimuli themselves are about, be it through their quality review."""
+    found = [str(row.get("request", "")) for row in stimuli if row.get("kind") == "request"]
+    about = {
+        (row.get("matter"), row.get("period"))
+        for row in stimuli
+        if row.get("kind") == "answer" and row.get("work") == QUALITY
+    }
+    found += [
+        str(r["request"]) for r in desk.requests_to_me(me, "accepted") if (r.get("matter"), r.get("period")) in about
+    ]
+    return found
 
 
 def _left_over(me: Heard, in_hand: set[str]) -> list[Script]:
@@ -81,7 +94,12 @@ def _sent_back(me: Heard, row: Row) -> Script:
         return
     mine = [r for r in me.rows("Work in hand") if r.get("owner") == me.card.id and r.get("work") == kind.kind
             and r.get("period") == row.get("period") and r.get("matter") == row.get("matter")]  # fmt: skip
-    request = {**row, "request": mine[0]["request"] if mine else "", "due": mine[0].get("due", "") if mine else "", "work": kind.kind}
+    request = {
+        **row,
+        "request": mine[0]["request"] if mine else "",
+        "due": mine[0].get("due", "") if mine else "",
+        "work": kind.kind,
+    }
     yield from owner.correct(me, request, kind, str(row.get("note", "")), main)
 
 
@@ -90,7 +108,13 @@ def _question(me: Heard, row: Row) -> Script:
     asked = [q for q in row.get("questions", ()) if not q.get("answer")]
     for question in asked[-1:]:
         text = str(question.get("text", ""))
-        yield parting(call("answer_question", question=question["question"], text=_evidence_first(me, text, str(question["question"]))))
+        yield parting(
+            call(
+                "answer_question",
+                question=question["question"],
+                text=_evidence_first(me, text, str(question["question"])),
+            )
+        )
 
 
 def _evidence_first(me: Heard, text: str, name: str) -> str:

@@ -47,7 +47,11 @@ class OfflineProfessional:
 def _next(me: Heard, script: Script) -> list[Call]:
     """Return the calls to make now; a script that has ended leaves only the end of the activation."""
     wanted = advance(script, me.told())
-    end = [Call("finish", {"summary": ""})] if "finish" in me.tools else [Call("submit", {"report": "Nothing is left to do."})]
+    end = (
+        [Call("finish", {"summary": ""})]
+        if "finish" in me.tools
+        else [Call("submit", {"report": "Nothing is left to do."})]
+    )
     if wanted is None:
         return end
     return [*wanted.calls, *end] if wanted.last else list(wanted.calls)
@@ -71,5 +75,3 @@ def _usage(request: ModelRequest, output: int) -> Usage:
     """Return rough counts: four characters a token."""
     said = sum(len(m.content) + sum(len(c.arguments) for c in m.tool_calls) for m in request.messages)
     return Usage(input=said // 4, output=max(1, output // 4))
-
-

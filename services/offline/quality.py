@@ -18,12 +18,16 @@ def check(me: Heard, request: Row) -> Script:
     """Review a colleague's accepted work before a client may have it."""
     files = [str(path) for path in request.get("materials", ()) if str(path).startswith("/")]
     kind = by_deliverable(files)
-    accept = [call("accept_request", request=request["request"], note="I open the files myself.")] * (request.get("state") == "open")
+    accept = [call("accept_request", request=request["request"], note="I open the files myself.")] * (
+        request.get("state") == "open"
+    )
     answers = yield ask(*accept, *(call("open_file", file=path) for path in files))
     if refused(answers[: len(accept)]):
         return
     opened = answers[len(accept) :]
-    sources = list(dict.fromkeys(str(s) for answer in opened for s in answer.get("sources", ()) if str(s).startswith("/")))
+    sources = list(
+        dict.fromkeys(str(s) for answer in opened for s in answer.get("sources", ()) if str(s).startswith("/"))
+    )
     further = parts_to_read(files, opened)
     under = yield ask(*further, *(call("open_file", file=path) for path in sources))
     rest, under = under[: len(further)], under[len(further) :]
@@ -56,7 +60,15 @@ def _one_line_more(me: Heard, request: Row, kind: Profession, opened: list[Answe
     if not note or asked_before or not me.draw("line more", str(request["request"])).chance(1, 22):
         return ()
     line = f"Held against the inputs of {request.get('period', '')} and what was open before them."
-    return (Fault("low", note, "", f"a reader cannot see what it was checked against; {ADD} {note} the line: {line}", "supplement"),)
+    return (
+        Fault(
+            "low",
+            note,
+            "",
+            f"a reader cannot see what it was checked against; {ADD} {note} the line: {line}",
+            "supplement",
+        ),
+    )
 
 
 def _decline(me: Heard, request: Row, faults: tuple[Fault, ...]) -> Script:
@@ -76,6 +88,15 @@ def _done(me: Heard, request: Row, files: list[str], sources: int) -> Script:
     calls = [call("fulfil_request", request=request["request"], results=files, note=said)]
     asker = str(request.get("from", ""))
     if draw.chance(1, 8):
-        held = draw.choice(("hands in work that ties", "names what is open before being asked", "keeps references complete"))
-        calls.append(call("note", record="colleague", text=f"{me.card.called(asker)} {held} ({request.get('period', '')}).", about=asker))
+        held = draw.choice(
+            ("hands in work that ties", "names what is open before being asked", "keeps references complete")
+        )
+        calls.append(
+            call(
+                "note",
+                record="colleague",
+                text=f"{me.card.called(asker)} {held} ({request.get('period', '')}).",
+                about=asker,
+            )
+        )
     yield ask(*calls)

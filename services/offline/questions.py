@@ -20,7 +20,9 @@ def looks_like_question(text: str) -> bool:
 
 def figure_asked(text: str) -> tuple[Profession, str] | None:
     """Return (profession, label) of the figure that a text names, the longest label first."""
-    found = [(each, label) for each in PROFESSIONS.values() for label in each.labels if label.casefold() in text.casefold()]
+    found = [
+        (each, label) for each in PROFESSIONS.values() for label in each.labels if label.casefold() in text.casefold()
+    ]
     named = [pair for pair in found if pair[0].title.casefold() in text.casefold()] or found
     return max(named, key=lambda pair: len(pair[1]), default=None)
 
@@ -47,7 +49,9 @@ def answer_client(me: Heard, mail: Row) -> Script:
             and (not periods or where.period == periods[0])
         ]  # fmt: skip
         if not fitting:
-            yield _reply(me, mail, sender, "That piece is not accepted yet. You will have the figure with it, not before.")
+            yield _reply(
+                me, mail, sender, "That piece is not accepted yet. You will have the figure with it, not before."
+            )
             return
         best = max(fitting, key=lambda where: where.period)
         (opened,) = yield ask(call("open_file", file=best.text))

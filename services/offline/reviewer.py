@@ -112,7 +112,9 @@ def _money_labels(kind: str) -> frozenset[str]:
     profession = PROFESSIONS[kind]
     sample = profession.by_name(profession.materials("Sample", "2026-01", 1))
     figures = profession.figures("2026-01", sample)
-    return frozenset(label for label, value in figures.items() if value.rpartition(".")[2].isdigit() and value[-3:-2] == ".")
+    return frozenset(
+        label for label, value in figures.items() if value.rpartition(".")[2].isdigit() and value[-3:-2] == "."
+    )
 
 
 def _two_places(value: str) -> str:

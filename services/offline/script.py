@@ -115,4 +115,3 @@ def _step(active: list[tuple[Script, Ask]], script: Script, answers: list[Answer
 def refused(answers: Sequence[Answer]) -> list[str]:
     """Return the reasons of those calls that were refused."""
     return [str(answer.get("error", "")) for answer in answers if not answer.get("ok", False)]
-

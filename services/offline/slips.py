@@ -13,8 +13,8 @@ from services.offline.task import Task
 from services.professions.base import CSV, MARKDOWN, XLSX, Profession
 from simulator.randomness import Stream
 
-FIRST_ROUND = (9, 25)
-LATER = (1, 16)
+FIRST_ROUND = (2, 5)
+LATER = (1, 12)
 
 
 class Slip(msgspec.Struct, frozen=True):

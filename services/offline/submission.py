@@ -14,7 +14,15 @@ from services.professions.registry import PROFESSIONS
 
 LAST_ROUND = 5
 """From this round on work is accepted with remarks or withdrawn, not sent back again."""
-OPEN_FIGURES = ("Unexplained difference", "Open items", "Overdue", "Carried deviations", "Lots rejected", "P1 items", "Flagged accounts")
+OPEN_FIGURES = (
+    "Unexplained difference",
+    "Open items",
+    "Overdue",
+    "Carried deviations",
+    "Lots rejected",
+    "P1 items",
+    "Flagged accounts",
+)
 
 
 def parts_to_read(files: list[str], answers: list[Answer]) -> list[Call]:
@@ -111,7 +119,9 @@ def _give_up(me: Heard, work: Row, faults: tuple[Fault, ...]) -> Script:
     calls = [call("withdraw", ref=work["delegation"], reason=reason[:480])]
     if work.get("request"):
         calls.append(call("decline_request", request=work["request"], reason=reason[:1_500]))
-    calls.append(call("note", record="question", text=f"{reason[:600]} This stays open.", matter=work.get("matter") or None))
+    calls.append(
+        call("note", record="question", text=f"{reason[:600]} This stays open.", matter=work.get("matter") or None)
+    )
     yield parting(*calls)
 
 
@@ -141,7 +151,9 @@ def _accept(
         "Figures, carried items and citations checked against the papers.", "Good. It says what is open and why.",
     ))  # fmt: skip
     calls = [
-        call("review", delegation=work["delegation"], decision="accept", notes=said, files=[each.path for each in chosen]),
+        call(
+            "review", delegation=work["delegation"], decision="accept", notes=said, files=[each.path for each in chosen]
+        ),
         *(call("share", file=each.path, audience=[f"matter:{matter['id']}"]) for each in chosen if matter.get("id")),
     ]
     calls += _onward(me, work, matter, kind, [each.path for each in chosen], figures)
@@ -182,7 +194,9 @@ def _onward(
         return [call("make_request", to=reviewer, outcome=outcome, due=due_by(workday(me.today, 2)), materials=files,
                      matter=str(matter["id"]), work=QUALITY, period=period)]  # fmt: skip
     if work.get("request"):
-        return [call("fulfil_request", request=work["request"], results=files, note=words or "Done; the file is shared.")]
+        return [
+            call("fulfil_request", request=work["request"], results=files, note=words or "Done; the file is shared.")
+        ]
     if matter.get("id"):
         text = f"{title_of(str(work.get('work', ''))).capitalize()} {period} is accepted and shared. {words}"
         return [call("post_message", to=f"room-matter-{matter['id']}", text=text, cites=files)]

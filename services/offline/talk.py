@@ -53,7 +53,9 @@ def on_message(me: Heard, message: Row) -> Script:
         said = text.partition(" (mail")[0]
         to = contacts_of(me, text)
         letter = f"Dear {me.card.called(to)},\n\nwe have gone back to the papers. {said}\n\n{me.card.name}"
-        answers = yield ask(call("send_mail", to=[to], subject="Your question about a figure", text=letter, in_reply_to=mail))
+        answers = yield ask(
+            call("send_mail", to=[to], subject="Your question about a figure", text=letter, in_reply_to=mail)
+        )
         if not refused(answers):
             yield from _forget(me, mail)
     elif me.draw("heard", str(message.get("message", ""))).chance(1, 14):
@@ -64,7 +66,9 @@ def contacts_of(me: Heard, text: str) -> str:
     """Return the client's contact whose mail a text refers to; empty where that is not mine to answer."""
     mail = mail_in(text)
     clients = {str(m.get("client", "")) for m in me.card.matters.values() if m.get("lead") == me.card.id}
-    return next((p for c in sorted(clients) if c for p in contacts(me.card.colleagues, c) if mail.startswith(f"{p}.")), "")
+    return next(
+        (p for c in sorted(clients) if c for p in contacts(me.card.colleagues, c) if mail.startswith(f"{p}.")), ""
+    )
 
 
 def _forget(me: Heard, mail: str) -> Script:
@@ -86,7 +90,13 @@ def _where_things_stand(me: Heard, text: str) -> str:
     lines = lines or [s for s in states(me) if not about or any(title_of(k) in s for k in about)] or list(waits_for(me))
     draw = me.draw("stand", text)
     if not lines:
-        return draw.choice(("Nothing of that lies with me just now.", "My desk is clear; ask me for more.", "Nothing to report from me."))
+        return draw.choice(
+            (
+                "Nothing of that lies with me just now.",
+                "My desk is clear; ask me for more.",
+                "Nothing to report from me.",
+            )
+        )
     return draw.choice(("As it stands: ", "From my side: ", "Short answer: ", "")) + listed(lines, 3) + "."
 
 
@@ -94,9 +104,13 @@ def _what_it_rests_on(me: Heard, message: Row, mail: str) -> Script:
     """A client doubts a figure of mine: open the accepted file and say what it rests on."""
     text = str(message["text"])
     kind = next((each for each in PROFESSIONS.values() if each.title.casefold() in text.casefold()), None)
-    label = max((l for l in (kind.labels if kind else ()) if l.casefold() in text.casefold()), key=len, default="")
+    label = max(
+        (one for one in (kind.labels if kind else ()) if one.casefold() in text.casefold()), key=len, default=""
+    )
     if kind is None or not label:
-        yield parting(_reply(me, message, f"I cannot find which figure is meant; please ask for its name (mail {mail})."))
+        yield parting(
+            _reply(me, message, f"I cannot find which figure is meant; please ask for its name (mail {mail}).")
+        )
         return
     (found,) = yield ask(call("list_files", folder=stem(kind.main.name)))
     mine = [w for w, row in places(found) if w.file == kind.main.name and accepted(row) and w.period in text]
@@ -138,7 +152,10 @@ def _status_round(me: Heard, entry: Row) -> Script:
     draw = me.draw("round", str(entry["event"]))
     if not mine or not draw.chance(2, 5):
         return
-    names = listed([f"{title_of(str(r.get('work', '')))} {r.get('period', '')} ({me.card.called(str(r['owner']))})" for r in mine], 3)
+    names = listed(
+        [f"{title_of(str(r.get('work', '')))} {r.get('period', '')} ({me.card.called(str(r['owner']))})" for r in mine],
+        3,
+    )
     asks = draw.chance(1, 3)
     text = draw.choice((
         f"In hand today: {names}.", f"Waiting for: {names}. Say so early if a date will not hold.", f"Open on my list: {names}.",
@@ -191,11 +208,19 @@ def on_due(me: Heard, due: Row) -> Script:
 
 def _request_due(me: Heard, request: Row) -> Script:
     asker = str(request.get("from", ""))
-    if request.get("owner") != me.card.id or request.get("state") not in ("open", "accepted") or asker not in me.card.colleagues:
+    if (
+        request.get("owner") != me.card.id
+        or request.get("state") not in ("open", "accepted")
+        or asker not in me.card.colleagues
+    ):
         return
     mine = [d for d in delegations(me) if d.get("request") == request["request"]]
     name = title_of(str(request.get("work", "")))
-    where = f"round {mine[0].get('round', 1)} is under way" if mine else "it waits for what it builds on, or for the sign-off"
+    where = (
+        f"round {mine[0].get('round', 1)} is under way"
+        if mine
+        else "it waits for what it builds on, or for the sign-off"
+    )
     text = me.draw("late", str(request["request"])).choice((
         f"The {name} {request.get('period', '')} was due now: {where}. I keep at it and tell you when it is through.",
         f"Late with the {name} {request.get('period', '')}; {where}. Better a day late than not tied.",
@@ -235,8 +260,18 @@ def on_conflict(me: Heard, conflict: Row) -> Script:
     reason = str(conflict.get("note", ""))
     again = _WITHDRAW.search(reason)
     if again is not None:
-        yield ask(call("withdraw", ref=again[1], reason="It moved on meanwhile; the request is still withdrawn, another has taken its place."))
-    yield parting(call("note", record="discussion", text=f"Did not take effect: {reason[:400]}", about=str(conflict.get("ref", ""))))
+        yield ask(
+            call(
+                "withdraw",
+                ref=again[1],
+                reason="It moved on meanwhile; the request is still withdrawn, another has taken its place.",
+            )
+        )
+    yield parting(
+        call(
+            "note", record="discussion", text=f"Did not take effect: {reason[:400]}", about=str(conflict.get("ref", ""))
+        )
+    )
 
 
 def on_share(me: Heard, share: Row) -> Script:
@@ -251,7 +286,13 @@ def on_share(me: Heard, share: Row) -> Script:
 
 def on_lost(me: Heard, lost: Row) -> Script:
     """Somebody could not be reached about something of mine: keep it as open."""
-    yield parting(call("note", record="question", text=f"{lost.get('note', 'Somebody could not be reached')}: {lost.get('ref', '')}"[:1_900]))
+    yield parting(
+        call(
+            "note",
+            record="question",
+            text=f"{lost.get('note', 'Somebody could not be reached')}: {lost.get('ref', '')}"[:1_900],
+        )
+    )
 
 
 # -- the day ----------------------------------------------------------------------------------------------------------

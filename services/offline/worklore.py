@@ -14,7 +14,7 @@ from services.professions.base import Profession
 from services.professions.registry import PROFESSIONS
 from simulator.canonical import sha256
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 HOME = "/home/npc/computer/"
 PERIOD = re.compile(r"\b\d{4}-(?:0[1-9]|1[0-2])(?:-\d\d)?\b")
 _PLACE = re.compile(

@@ -8,7 +8,7 @@ from services.documents.renderer import DocumentRenderer
 from services.offline import OfflineProfessional
 from services.packages.folder import read_package
 from services.storage.memory import MemoryBlobs, MemoryJournal, MemoryOffice
-from simulator.engine.environment import Environment, Settings
+from simulator.engine.environment import Environment, Observer, Settings
 from simulator.engine.history import as_of
 from simulator.engine.loop import Engine
 from simulator.events import Event
@@ -30,15 +30,29 @@ class Town:
         read = read_package(package)
         self.office, lines = Office(), []
         for number, (actor, payload) in enumerate(genesis(read, seed, self.blobs), 1):
-            event = Event(number, read.opens_at, actor, GENESIS, payload)
+            event = Event(number, read.opens_at, actor, GENESIS, payload)  # type: ignore[arg-type]
             self.office = apply(self.office, event)
             lines.append(event.encode())
         self.journal.commit(1, lines, {})
         self.opens = read.opens_at
 
-    def run(self, days: int, sandboxes: SandboxProvider | None, observers: tuple = (), settings: Settings | None = None) -> Office:
+    def run(
+        self,
+        days: int,
+        sandboxes: SandboxProvider | None,
+        observers: tuple[Observer, ...] = (),
+        settings: Settings | None = None,
+    ) -> Office:
         """Run to the end of the n-th calendar day from the opening."""
-        env = Environment(self.journal, self.blobs, self.model, sandboxes, DocumentRenderer(), settings or Settings(), observers=observers)
+        env = Environment(
+            self.journal,
+            self.blobs,
+            self.model,
+            sandboxes,
+            DocumentRenderer(),
+            settings or Settings(),
+            observers=observers,
+        )
         engine = Engine(env, as_of(self.journal), lambda revision: as_of(self.journal, revision))
         self.office = engine.run(self.opens + days * 86_400)
         return self.office
