@@ -62,8 +62,11 @@ class Landing:
         self.record.emit(_actor(run), name, landed)
 
     def withdraw(self, run: SegmentRun) -> None:
-        """End a withdrawn segment: nothing of it enters the log but that it ended (RULE 16)."""
-        self.record.emit("engine", run.running.id, ActivationLanded(run.running.id, run.turns, "withdrawn"))
+        """End a withdrawn segment: nothing of it enters the log but that it ended (RULE 16).
+
+        Not even how many turns it had taken: that depends on how fast its answers came.
+        """
+        self.record.emit("engine", run.running.id, ActivationLanded(run.running.id, 0, "withdrawn"))
 
     def _acts(self, run: Run, at: int) -> None:
         failed: set[str] = set()
@@ -84,7 +87,6 @@ class Landing:
             self.record.emit(run.actor, run.running.id, LookedInto(run.actor, question, conclusion, run.opened))
 
     # -- meetings
-    # -------------------------------------------------------------------------------------------------------
 
     def _meeting(self, run: MeetingRun, at: int) -> None:
         entry, name = run.entry, run.running.id
@@ -130,7 +132,6 @@ class Landing:
         self.record.emit(organizer, name, MeetingEnded(meeting))
 
     # -- segments
-    # -------------------------------------------------------------------------------------------------------
 
     def _given_up(self, run: SegmentRun) -> bool:
         return self.record.office.counts.get(f"u:{run.running.actor}", 0) >= len(RETRY_HOURS)
