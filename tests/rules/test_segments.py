@@ -64,6 +64,19 @@ def office(
     return with_desks(events, told, gate, **more)
 
 
+def answers(text: str, *before: Any) -> Any:
+    """Return the answer of a principal to the question that woke them, after other calls."""
+    return lambda r: calls(*before, call("answer_question", question=ref(r, "question"), text=text), FINISH)
+
+
+def reviews(decision: str, notes: str) -> Any:
+    return lambda r: calls(call("review", delegation=ref(r, "delegation"), decision=decision, notes=notes), FINISH)
+
+
+def withdraws(request: ModelRequest) -> Any:
+    return calls(call("withdraw", ref=ref(request, "delegation"), reason="not needed"), FINISH)
+
+
 def work(state: Office) -> Delegation:
     (found,) = state.delegations.values()
     return found
@@ -75,9 +88,7 @@ def work(state: Office) -> Delegation:
 def test_asking_ends_a_segment_and_the_answer_starts_the_next_in_the_same_home() -> None:
     """RULE 14: the minimum applies to the first segment alone; nothing waits inside an activation."""
     answer = ("session-ada", wakes("question"))
-    rules = {
-        answer: [lambda r: calls(call("answer_question", question=ref(r, "question"), text="The short one."), FINISH)]
-    }
+    rules = {answer: [answers("The short one.")]}
     bench, model, desks = office([WRITE, ASK, call("bash", command="look"), HAND_IN], rules)
     bench.run(clock(13))
     landed = [(e.sim_time, p.segment, p.outcome) for e, p in of_kind(bench, SegmentLanded)]
@@ -109,12 +120,8 @@ def test_a_question_unanswered_for_16_business_hours_is_answered_by_the_engine()
 def test_an_answer_in_time_clears_the_engines() -> None:
     """RULE 14: no second answer comes after sixteen hours, and the question is answered but once."""
     rules = {
-        ("session-ada", wakes("question")): [
-            lambda r: calls(call("answer_question", question=ref(r, "question"), text="A"), FINISH)
-        ],
-        ("session-ada", begins("again")): [
-            lambda r: calls(call("answer_question", question=ref(r, "question"), text="B"), FINISH)
-        ],
+        ("session-ada", wakes("question")): [answers("A")],
+        ("session-ada", begins("again")): [answers("B")],
     }
     bench, _, _ = office([ASK, HAND_IN], rules, entries=(rhythm("again", "ada", clock(15)),))
     bench.run(clock(17, 0, 3))
@@ -124,13 +131,7 @@ def test_an_answer_in_time_clears_the_engines() -> None:
 def test_stopping_lands_like_any_segment_and_wakes_the_principal() -> None:
     """RULE 14: two answers without a tool call end a segment; Ada learns why and may open another round."""
     again = ("session-ada", wakes("submission", "stopped"))
-    rules = {
-        again: [
-            lambda r: calls(
-                call("review", delegation=ref(r, "delegation"), decision="revise", notes="Use the tools."), FINISH
-            )
-        ]
-    }
+    rules = {again: [reviews("revise", "Use the tools.")]}
     words = say("I think that is all.")
     bench, _, _ = office([words, words, WRITE, HAND_IN], rules)
     bench.run(clock(13))
@@ -146,10 +147,10 @@ def test_mounts_do_not_change_within_a_round_and_are_fresh_in_the_next() -> None
     """RULE 15: what Ada saves at 10:20 is not in segment 2, nor in the task as then told; it is in round 2."""
     rules = {
         ("session-ada", wakes("question")): [
-            lambda r: calls(call("save", path="Notes/New.md", text="found meanwhile"), call("answer_question", question=ref(r, "question"), text="Go on."), FINISH)
+            answers("Go on.", call("save", path="Notes/New.md", text="found meanwhile"))
         ],
         ("session-ada", wakes("submission", '"round":1')): [
-            lambda r: calls(call("review", delegation=ref(r, "delegation"), decision="revise", notes="Line 1 of List.md: found one, expected two."), FINISH)
+            reviews("revise", "Line 1 of List.md: found one, expected two.")
         ],
     }  # fmt: skip
     steps = [
@@ -183,7 +184,7 @@ def test_a_resumed_round_mounts_what_it_mounted_before() -> None:
     """RULE 15: after a restart the trees are made again from the round's own revision, byte for byte."""
     rules = {
         ("session-ada", wakes("question")): [
-            lambda r: calls(call("save", path="Notes/New.md", text="meanwhile"), call("answer_question", question=ref(r, "question"), text="Go on."), FINISH)
+            answers("Go on.", call("save", path="Notes/New.md", text="meanwhile"))
         ]
     }  # fmt: skip
     bench, _, desks = office([WRITE, ASK, call("bash", command="a"), HAND_IN], rules)
@@ -221,7 +222,7 @@ def test_drafts_are_made_by_checked_update() -> None:
 def withdrawn(gate: threading.Event | None, **more: Any) -> tuple[Bench, Scripted, Desks]:
     """Return an office in which Ada withdraws at 10:20 (landing at 10:30) what her assistant is in the middle of."""
     take = ("session-ada", begins("stop"))
-    rules = {take: [lambda r: calls(call("withdraw", ref=ref(r, "delegation"), reason="not needed"), FINISH)]}
+    rules = {take: [withdraws]}
     steps = [call("write", path="secret-draft.md", text="half"), call("bash", command="sleep"), HAND_IN]
     return office(steps, rules, entries=(rhythm("stop", "ada", clock(10, 20)),), gate=gate, **more)
 
@@ -277,12 +278,8 @@ def test_a_sandbox_that_dies_otherwise_stops_the_run_at_a_commit() -> None:
 def test_the_last_landed_manifest_is_kept() -> None:
     """RULE 16: withdrawn in the second segment, the delegation still has the home of the first."""
     rules = {
-        ("session-ada", wakes("question")): [
-            lambda r: calls(call("answer_question", question=ref(r, "question"), text="A"), FINISH)
-        ],
-        ("session-ada", begins("stop")): [
-            lambda r: calls(call("withdraw", ref=ref(r, "delegation"), reason="enough"), FINISH)
-        ],
+        ("session-ada", wakes("question")): [answers("A")],
+        ("session-ada", begins("stop")): [withdraws],
     }
     steps = [WRITE, ASK, call("write", path="later.md", text="x"), *[call("bash", command="y")] * 10, HAND_IN]
     bench, _, _ = office(steps, rules, entries=(rhythm("stop", "ada", clock(11, 5)),))
@@ -295,11 +292,7 @@ def test_the_last_landed_manifest_is_kept() -> None:
 
 def test_a_withdrawn_question_is_answered_by_nobody() -> None:
     """RULE 16 and RULE 14: the sixteen hours end with the delegation."""
-    rules = {
-        ("session-ada", begins("stop")): [
-            lambda r: calls(call("withdraw", ref=ref(r, "delegation"), reason="no"), FINISH)
-        ]
-    }
+    rules = {("session-ada", begins("stop")): [withdraws]}
     bench, _, _ = office([ASK, HAND_IN], rules, entries=(rhythm("stop", "ada", clock(12)),))
     bench.run(clock(17, 0, 4))
     assert not of_kind(bench, QuestionAnswered)
