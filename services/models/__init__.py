@@ -6,5 +6,6 @@ connect, by_role                from an endpoint to a `Model`, and what it can d
 scripted, recorded, delayed     tests, replay, and slow models on purpose
 ledger, gate                    money and tokens; how many calls at once
 classify, answers, structured   what an endpoint's bytes mean
+asked                           what a client asks beyond what the port carries
 http_server                     any `Model`, served as an OpenAI-compatible endpoint
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -61,7 +61,7 @@ def application(model: Model, names: Iterable[str], now: Callable[[], float]) ->
 
     @app.exception_handler(UsageError)
     async def wrong_call(_request: Request, error: Exception) -> Response:
-        return _error(400, "invalid_request_error", "invalid_request", str(error))
+        return refused(Failure(400, "invalid_request_error", "invalid_request", str(error)))
 
     return app
 
@@ -69,55 +69,95 @@ def application(model: Model, names: Iterable[str], now: Callable[[], float]) ->
 async def _read(
     request: Request, reader: Callable[[Any, Any, int], ModelRequest], number: int
 ) -> tuple[dict[str, Any], ModelRequest]:
-    data = await request.body()
-    if len(data) > _MOST_BYTES:
-        raise UsageError(f"the request has more than {_MOST_BYTES} bytes")
+    body = await read_object(request)
+    return body, reader(body, request.headers, number)
+
+
+async def read_object(request: Request, most_bytes: int = _MOST_BYTES) -> dict[str, Any]:
+    """Read a request's body as a JSON object. Raises `UsageError` in plain words; never holds more than allowed."""
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > most_bytes:
+            raise UsageError(f"the request has more than {most_bytes} bytes")
     try:
         body = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError("the request's body is not JSON") from error
     if not isinstance(body, dict):
         raise UsageError("the request's body is not a JSON object")
-    return body, reader(body, request.headers, number)
+    return body
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """What is no answer, as OpenAI's own endpoint would say it: status, type and code, and a message for people."""
+
+    status: int
+    kind: str
+    code: str
+    message: str
+
+
+def failure_of(error: OfficeTownError) -> Failure:
+    """Return how a model's error is told to a client."""
+    if isinstance(error, ModelOutage):
+        return Failure(503, "server_error", "model_outage", str(error))
+    if isinstance(error, BudgetExhausted):
+        return Failure(402, "insufficient_quota", "insufficient_quota", str(error))
+    if isinstance(error, InfrastructureError):
+        return Failure(500, "server_error", "model_failed", str(error))
+    # A script that ran out, a tape that does not fit: asking again cannot help, so no client should.
+    return Failure(501, "server_error", "model_cannot_answer", str(error))
+
+
+def unanswered(answer: ModelResponse) -> Failure | None:
+    """Return how an answer without content is told to a client; None for an answer that has one."""
+    if answer.finish == "overflow":
+        return Failure(400, "invalid_request_error", "context_length_exceeded", REASONS["overflow"])
+    if answer.finish == "unavailable":
+        return Failure(422, "invalid_request_error", "unavailable", answer.detail or REASONS["bad_request"])
+    return None
 
 
 async def _complete(model: Model, asked: ModelRequest) -> ModelResponse | Response:
     """Ask the model. What is no answer becomes the status and code that OpenAI's own endpoint would use."""
     try:
         answer = await run_in_threadpool(model.complete, asked)
-    except ModelOutage as error:
-        return _error(503, "server_error", "model_outage", str(error))
-    except BudgetExhausted as error:
-        return _error(402, "insufficient_quota", "insufficient_quota", str(error))
-    except InfrastructureError as error:
-        return _error(500, "server_error", "model_failed", str(error))
     except OfficeTownError as error:
-        # A script that ran out, a tape that does not fit: asking again cannot help, so no client should.
-        return _error(501, "server_error", "model_cannot_answer", str(error))
-    if answer.finish == "overflow":
-        return _error(400, "invalid_request_error", "context_length_exceeded", REASONS["overflow"])
-    if answer.finish == "unavailable":
-        return _error(422, "invalid_request_error", "unavailable", answer.detail or REASONS["bad_request"])
-    return answer
+        return refused(failure_of(error))
+    failure = unanswered(answer)
+    return refused(failure) if failure else answer
+
+
+def refused(failure: Failure, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the HTTP answer that tells a failure."""
+    return Response(msgspec.json.encode(error_body(failure)), failure.status, headers, media_type=_JSON)
+
+
+def error_body(failure: Failure) -> dict[str, Any]:
+    """Return the body that tells a failure."""
+    told = {"message": failure.message, "type": failure.kind, "param": None, "code": failure.code}
+    return {"error": told}
 
 
 def _json(value: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type=_JSON)
 
 
-def _error(status: int, kind: str, code: str, message: str) -> Response:
-    return _json({"error": {"message": message, "type": kind, "param": None, "code": code}}, status)
-
-
 def _events(events: Iterable[dict[str, Any]], done: bool = False) -> Response:
     """Write server-sent events at once: the model has answered whole, there is nothing to wait for."""
+    return Response(event_bytes(events, done), media_type="text/event-stream")
+
+
+def event_bytes(events: Iterable[dict[str, Any]], done: bool = False) -> bytes:
+    """Return server-sent events, each named by its type if it has one; `done` ends them as the chat wire does."""
     out = bytearray()
     for event in events:
         kind = event.get("type")
         out += (f"event: {kind}\n".encode() if kind else b"") + b"data: " + msgspec.json.encode(event) + b"\n\n"
     if done:
         out += b"data: [DONE]\n\n"
-    return Response(bytes(out), media_type="text/event-stream")
+    return bytes(out)
 
 
 class Served:
@@ -156,6 +196,11 @@ def serve(
 
     Raises `UsageError` if the address cannot be used.
     """
+    return listen(application(model, names, now), host, port)
+
+
+def listen(app: FastAPI, host: str, port: int) -> Served:
+    """Serve an application as `serve` does."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named, asyncio turns Nagle's algorithm off: each answer would wait 40 ms for the client's ACK.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -167,7 +212,7 @@ def serve(
         listener.close()
         raise UsageError(f"cannot serve at {host} port {port}: {error.strerror}; choose another --port") from error
     config = uvicorn.Config(
-        application(model, names, now), log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2,
+        app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2,
         server_header=False, date_header=False, loop="asyncio", http="h11", ws="none",
     )  # fmt: skip
     server = uvicorn.Server(config)

@@ -33,7 +33,7 @@ def chat_request(body: Any, headers: Mapping[str, str], number: int) -> ModelReq
     return _request(
         body, headers, number,
         messages=tuple(_chat_message(item, at) for at, item in enumerate(listed)),
-        tools=tuple(_tool(_mapping(item).get("function"), at) for at, item in enumerate(body.get("tools") or ())),
+        tools=tuple(_tool(_mapping(item).get("function"), at) for at, item in enumerate(_listed(body.get("tools")))),
         shape=shape,
         max_output=body.get("max_completion_tokens") or body.get("max_tokens"),
     )  # fmt: skip
@@ -51,7 +51,7 @@ def responses_request(body: Any, headers: Mapping[str, str], number: int) -> Mod
     return _request(
         body, headers, number,
         messages=tuple(messages),
-        tools=tuple(_tool(i, at) for at, i in enumerate(body.get("tools") or ()) if _type(i) == "function"),
+        tools=tuple(_tool(i, at) for at, i in enumerate(_listed(body.get("tools"))) if _type(i) == "function"),
         shape=_mapping(_mapping(body.get("text")).get("format")),
         max_output=body.get("max_output_tokens"),
     )  # fmt: skip
@@ -90,7 +90,7 @@ def _chat_message(item: Any, at: int) -> Message:
         return Message("tool", content, tool_call_id=str(item.get("tool_call_id") or ""))
     if role != "assistant":
         return Message("system" if role == "system" else "user", content)
-    listed = [_mapping(call) for call in item.get("tool_calls") or ()]
+    listed = [_mapping(call) for call in _listed(item.get("tool_calls"))]
     calls = tuple(_call(call.get("id"), _mapping(call.get("function"))) for call in listed)
     reasoning = text_of(item.get("reasoning_content") or item.get("reasoning"))
     return Message("assistant", content, calls, reasoning=reasoning)
@@ -137,6 +137,10 @@ def _tool(function: Any, at: int) -> ToolSpec:
 
 def _type(value: Any) -> Any:
     return _mapping(value).get("type")
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from services.models.answers import arguments_to_send, reports_usage, settle_calls, text_of, usage_of
+from services.models.asked import chat_fields
 from services.models.classify import Fault, clip, decode
 from services.models.endpoint import Endpoint
 from services.models.http import Raw, is_event_stream
@@ -34,6 +35,7 @@ class ChatWire(OpenAIWire):
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
         elif request.schema is not None and setup.schema_mode == "json_object":
             body["response_format"] = {"type": "json_object"}
+        body.update(chat_fields(request))
         if endpoint.effort:
             body["reasoning_effort"] = endpoint.effort
         if endpoint.stream:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from services.models.answers import arguments_to_send, count, reports_usage, settle_calls, text_of, usage_of
+from services.models.asked import responses_fields
 from services.models.classify import Fault, clip, decode
 from services.models.endpoint import Endpoint
 from services.models.http import Raw, is_event_stream
@@ -41,6 +42,7 @@ class ResponsesWire(OpenAIWire):
             body["text"] = {"format": {"type": "json_schema", "name": name, "schema": request.schema, "strict": False}}
         elif request.schema is not None and setup.schema_mode == "json_object":
             body["text"] = {"format": {"type": "json_object"}}
+        body.update(responses_fields(request))
         if endpoint.effort:
             body["reasoning"] = {"effort": endpoint.effort}
         if endpoint.echo_reasoning:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from services.models.answers import split_thinking
+from services.models.asked import FIELDS
 from services.models.classify import Fault, decode
 from services.models.endpoint import Endpoint, MaxTokensField, SchemaMode, ToolsMode
 from services.models.http import Http, Raw, call_headers
@@ -202,6 +203,9 @@ def relax(setup: Setup, fault: Fault, request: ModelRequest, sent: Collection[st
         other: MaxTokensField = "max_tokens" if setup.max_tokens_field != "max_tokens" else "max_completion_tokens"
         return msgspec.structs.replace(setup, max_tokens_field=other, max_tokens_swapped=True)
     structured = request.schema is not None or (request.tools and setup.tools == "schema")
+    for name in sorted(FIELDS.intersection(sent)):
+        if not structured and re.search(rf"\b{name}\b", said):
+            return msgspec.structs.replace(setup, dropped=setup.dropped | {name})
     if structured and _SCHEMA_WORDS.search(said) and setup.schema_mode in _LOWER:
         return msgspec.structs.replace(setup, schema_mode=_LOWER[setup.schema_mode])
     if request.tools and setup.tools == "native" and _TOOL_WORDS.search(said):
