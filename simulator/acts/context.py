@@ -195,6 +195,9 @@ def token(office: Office, kind: str, name: str) -> str:
         return f"{ref.file}@{ref.version}:{_blob(office, ref)[:12]}" if ref else "absent"
     if kind == "accepted":
         return ",".join(office.accepted.get(name, ()))
+    if kind in ("accept", "quality_signoff"):
+        standing = (office.acceptances[i] for i in office.accepted.get(name, ()))
+        return next((a.id for a in standing if a.capacity == kind), "none")
     raise ValueError(f"no token for records of kind {kind!r}")
 
 

@@ -117,7 +117,7 @@ def acceptance(
     """Return the event that accepts exactly one version; refuses a second acceptance that replaces nothing (RULE
     18)."""
     ctx.allow(capacity, ref)
-    ctx.rely("accepted", ref.file)
+    ctx.rely(capacity, ref.file)
     standing = [ctx.office.acceptances[i] for i in ctx.office.accepted.get(ref.file, ())]
     current = next((s for s in standing if s.capacity == capacity), None)
     if current is not None and current.version == ref.version and current.by == ctx.actor:
