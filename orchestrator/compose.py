@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from orchestrator.maildrop import Maildrop
@@ -84,6 +84,7 @@ class House:
         self.renderer = DocumentRenderer()
         self._model = model
         self._sandboxes = sandboxes
+        self._made = ExitStack()
 
     def connect(self, budget: Budget | None = None, say: Callable[[str], None] = lambda text: None) -> Connected:
         """Return the model that the settings name. `say` is told of faults that are being waited out."""
@@ -111,7 +112,9 @@ class House:
 
     def wire(self) -> OpenAIWire:
         """Return the wire to the endpoint that the settings name."""
-        return wire_of(self.settings.model.endpoint(), self._around())
+        wire = wire_of(self.settings.model.endpoint(), self._around())
+        self._made.callback(wire.close)
+        return wire
 
     def _around(self) -> Surroundings:
         """The real clock, sleep and draws for retry jitter: none of it can reach the event log."""
@@ -125,9 +128,12 @@ class House:
         """
         if kind not in SANDBOXES:
             raise UsageError(f"There is no sandbox {kind!r} here: use {' or '.join(SANDBOXES)}.")
-        provider = self._sandboxes or Bubblewrap(self.blobs)
-        provider.check()
-        return provider
+        if self._sandboxes is None:
+            provider = Bubblewrap(self.blobs)
+            self._made.callback(provider.close)
+            self._sandboxes = provider
+        self._sandboxes.check()
+        return self._sandboxes
 
     # -- offices ------------------------------------------------------------------------------------------------------
 
@@ -201,7 +207,8 @@ class House:
             journal.close()
 
     def close(self) -> None:
-        """Let the database go."""
+        """Let go of connections, of the sandboxes' folder and of the database."""
+        self._made.close()
         self.database.close()
 
 
