@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, get_type_hints
 
 import msgspec
 from rpds import HashTrieMap
@@ -121,13 +122,14 @@ def dump(office: Office) -> bytes:
 def restore(data: bytes) -> Office:
     """Read a checkpoint back."""
     raw: dict[str, Any] = msgspec.msgpack.decode(data)
-    types = {f.name: f.type for f in msgspec.structs.fields(Office)}
     fields: dict[str, Any] = {}
     for name, value in raw.items():
-        hint = types[name]
-        if getattr(hint, "__origin__", None) is HashTrieMap:
-            typed = msgspec.convert(value, dict[str, hint.__args__[1]])  # type: ignore[name-defined]
-            fields[name] = HashTrieMap(typed)
-        else:
-            fields[name] = msgspec.convert(value, hint)
+        typed = msgspec.convert(value, _types()[name])
+        fields[name] = HashTrieMap(typed) if isinstance(typed, dict) else typed
     return Office(**fields)
+
+
+@lru_cache(maxsize=1)
+def _types() -> dict[str, Any]:
+    """Return the type of each field of an office, persistent maps as dicts: they cannot be subscripted at run time."""
+    return get_type_hints(Office, localns={"HashTrieMap": dict})
