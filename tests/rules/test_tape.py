@@ -1,4 +1,4 @@
-"""RULES 1 to 4: the tape, faults, outages."""
+"""RULES 1 to 3: the tape, faults, outages."""
 
 from __future__ import annotations
 
