@@ -12,7 +12,7 @@ import msgspec
 from simulator.businesstime import calendar_for
 from simulator.mount_services import as_json
 from simulator.office import Office
-from simulator.quoting import one_line, quoted
+from simulator.quoting import escaped, one_line, quoted
 from simulator.records import Body, Delegation
 from simulator.view import View
 from simulator.view_paths import COMPANY, HOME, PROJECTS_AT_HOME, safe_path, safe_segment
@@ -112,7 +112,7 @@ def _task(
         "deliverables": outputs,
     }
     # Without a backtick in it, whatever files are called, the last fence of the page is this block's.
-    fenced = as_json(block).decode().rstrip("\n").replace("`", "\\u0060")
+    fenced = escaped(as_json(block).decode().rstrip("\n")).replace("`", "\\u0060")
     lines += ["## For programs", "", "```json", fenced, "```", ""]
     return "\n".join(lines).encode()
 

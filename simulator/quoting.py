@@ -14,6 +14,7 @@ from typing import Any
 from simulator.canonical import REPLACEMENT, canonical, clean_text
 
 _BREAKS = re.compile("[\x85\u2028\u2029]")
+_WRAPPED = re.compile(r"[ \t]*\n\s*|\t")
 _HIDDEN = re.compile(
     "[\x7f-\x84\x86-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\U000e0001-\U000e007f]"
@@ -24,13 +25,20 @@ _ESCAPED = re.compile(f"{_BREAKS.pattern}|{_HIDDEN.pattern}")
 
 def json_line(value: Any) -> str:
     """Return canonical JSON on one line, with every hidden character escaped: the same value, nothing unseen."""
-    text = canonical(value).decode()
+    return escaped(canonical(value).decode())
+
+
+def escaped(text: str) -> str:
+    """Return JSON text with every hidden character inside its strings escaped: the same value."""
     return text if text.isascii() else _ESCAPED.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line: breaks and runs of blanks become one blank, hidden characters are marked."""
-    return " ".join(_visible(text).split())
+    """Return a text on one line: a break with the blanks around it becomes one blank, hidden characters are marked.
+
+    Other blanks stay as they are: a path may hold two in a row.
+    """
+    return _WRAPPED.sub(" ", _visible(text)).strip()
 
 
 def quoted(text: str) -> str:

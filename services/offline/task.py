@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-_BLOCK = re.compile(r"```json\n(.*?)\n```", re.DOTALL)
+_BLOCK = re.compile(r"^```json\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 _RUN = re.compile(r"## Run\n+```sh\n(.*?)\n```", re.DOTALL)
 _OPTIONAL = re.compile(r" ?\[([^\[\]]*)\]")
 _HOLE = re.compile(r"\{(out|period|prior|(?:input|from):[\w-]+)\}")
