@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.compose import House
-from orchestrator.moments import revision_at
+from orchestrator.moments import revision_at, whole_revision
 from orchestrator.naming import find_file
 from orchestrator.output import Out
 from services.models.connect import probe
@@ -97,7 +97,10 @@ def fork(
         raise UsageError(f"--without {unknown[0]}: write {', '.join(ABLATIONS[:-1])} or {ABLATIONS[-1]}.")
     row = house.row(reference)
     reader = house.offices.read(row.id)
-    revision = revision_at(reader, at)
+    asked = revision_at(reader, at)
+    revision = whole_revision(reader, asked)
+    if revision != asked:
+        out.say(f"Event {asked} is one of several that belong together: the fork begins after the last, {revision}.")
     office = as_of(reader, revision)
     altered = _altered(house, office, change) if change else (None, None)
     switches = Switches(**{ablation: ablation not in without for ablation in ABLATIONS})

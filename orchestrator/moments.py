@@ -7,7 +7,7 @@ from datetime import datetime
 from simulator.businesstime import calendar_for
 from simulator.engine.history import Log, as_of
 from simulator.errors import UsageError
-from simulator.events import decode
+from simulator.events import ActivationLanded, ActivationStarted, Event, decode
 from simulator.office import Office
 
 
@@ -40,6 +40,32 @@ def revision_at(log: Log, text: str) -> int:
     if not found:
         raise UsageError(f"The office had not opened at {text}.")
     return found
+
+
+def whole_revision(log: Log, revision: int) -> int:
+    """Return the first revision from `revision` on at which nothing is half done.
+
+    The opening is one thing, and so is a landing: its acts, its `ActivationLanded`, and the end of what it withdrew.
+    An office that began between two of them would do the first ones again.
+    """
+    running: set[str] = set()
+    landing = ""
+    for number, data in log.events():
+        event = decode(data)
+        if number > revision and not (landing or event.activation == "genesis" or _withdrawn(event)):
+            return number - 1
+        if isinstance(event.payload, ActivationStarted):
+            running.add(event.payload.running.id)
+        elif isinstance(event.payload, ActivationLanded):
+            running.discard(event.payload.id)
+            landing = ""
+        elif event.activation in running:
+            landing = event.activation
+    return log.head
+
+
+def _withdrawn(event: Event) -> bool:
+    return isinstance(event.payload, ActivationLanded) and event.payload.outcome == "withdrawn"
 
 
 def office_on(log: Log, text: str) -> Office:
