@@ -8,7 +8,7 @@ import re
 
 from services.offline.desk import period_words
 from services.offline.heard import Heard, Row
-from services.offline.reviewer import Opened, figures_of
+from services.offline.reviewer import Opened, figure_file, figures_of
 from services.offline.script import Call, Script, ask, call, parting, together
 from services.offline.worklore import by_deliverable
 from services.professions.base import Profession, write_csv
@@ -165,9 +165,8 @@ def _judge(me: Heard, mail: Row, files: list[str]) -> Script:
         return
     draw = me.draw("judge", str(mail.get("mail", "")))
     texts = {path.rpartition("/")[2].partition("@")[0]: str(a["text"]) for path, a in zip(files, answers, strict=True)}
-    figures = (
-        figures_of(kind, Opened(kind.main.name, texts[kind.main.name])) if kind and kind.main.name in texts else {}
-    )
+    file = figure_file(kind) if kind is not None else ""
+    figures = figures_of(kind, Opened(file, texts[file])) if kind is not None and file in texts else {}
     roll = draw.below(20)
     if roll < 9 or kind is None or not figures:
         if roll < 6 or kind is None:

@@ -163,7 +163,7 @@ class Heard:
         return told
 
 
-def recorded(said: str) -> list[tuple[Call, Any]]:
+def recorded(said: str) -> list[tuple[Call, Row]]:
     """Return the calls that a compacted conversation carries on from its own summary, with their answers."""
     if not said.startswith("Earlier today") or _COMPACTED not in said:
         return []
@@ -172,7 +172,7 @@ def recorded(said: str) -> list[tuple[Call, Any]]:
     return [(Call(name, arguments), answer) for name, arguments, answer in rows]
 
 
-def calls_since(messages: Sequence[Message], start: int) -> list[tuple[Call, Any]]:
+def calls_since(messages: Sequence[Message], start: int) -> list[tuple[Call, Row]]:
     """Return (call, answer) of every tool call that was answered after message `start`."""
     answers = {m.tool_call_id: m.content for m in messages[start + 1 :] if m.role == "tool"}
     found = []
@@ -183,11 +183,13 @@ def calls_since(messages: Sequence[Message], start: int) -> list[tuple[Call, Any
     return found
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> Row:
+    """Return a JSON object; anything else is what a refusal would be."""
     try:
-        return msgspec.json.decode(text)
+        found = msgspec.json.decode(text)
     except msgspec.DecodeError:
-        return {"ok": False, "error": text}
+        found = None
+    return found if isinstance(found, dict) else {"ok": False, "error": text}
 
 
 def _last_user(messages: Sequence[Message]) -> int:

@@ -6,7 +6,7 @@ import re
 
 from services.offline.heard import Heard
 from services.offline.questions import figure_asked
-from services.offline.reviewer import Opened, figures_of
+from services.offline.reviewer import Opened, figure_file, figures_of
 from services.offline.script import Ask, Script, ask, call
 from services.offline.worklore import PERIOD, accepted, places, stem
 
@@ -20,9 +20,9 @@ def look(me: Heard) -> Script:
     asked, periods = figure_asked(question), PERIOD.findall(question)
     if asked is not None:
         kind, label = asked
-        (listed,) = yield ask(call("list_files", folder=stem(kind.main.name)))
+        (listed,) = yield ask(call("list_files", folder=stem(figure_file(kind))))
         fitting = [
-            w for w, row in places(listed) if w.file == kind.main.name and accepted(row) and w.matter in question
+            w for w, row in places(listed) if w.file == figure_file(kind) and accepted(row) and w.matter in question
         ]
         fitting = [w for w in fitting if not periods or w.period == periods[0]] or fitting
         if fitting:

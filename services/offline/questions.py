@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from services.offline.desk import due_by, matter_of, period_words, requests_by_me
 from services.offline.heard import Heard, Row
-from services.offline.reviewer import Opened, figures_of
+from services.offline.reviewer import Opened, figure_file, figures_of
 from services.offline.script import Ask, Script, ask, call, parting
 from services.offline.worklore import PERIOD, accepted, candidates, places, stem, workday
 from services.professions.base import Profession
@@ -39,13 +39,13 @@ def answer_client(me: Heard, mail: Row) -> Script:
     elif asked is not None and draw.chance(1, 3):
         period = periods[0] if periods else "the latest period"
         (found,) = yield ask(call("look_into", question=f"{asked[1]} of {matter['name']} for {period}: what does the accepted "
-                                  f"{asked[0].main.name} say, and where?"))  # fmt: skip
+                                  f"{figure_file(asked[0])} say, and where?"))  # fmt: skip
         yield _reply(me, mail, sender, f"I looked it up. {found.get('conclusion', '')}")
     elif asked is not None:
-        (listed,) = yield ask(call("list_files", folder=stem(asked[0].main.name)))
+        (listed,) = yield ask(call("list_files", folder=stem(figure_file(asked[0]))))
         fitting = [
             where for where, row in places(listed)
-            if where.file == asked[0].main.name and where.matter == matter["name"] and accepted(row)
+            if where.file == figure_file(asked[0]) and where.matter == matter["name"] and accepted(row)
             and (not periods or where.period == periods[0])
         ]  # fmt: skip
         if not fitting:
@@ -95,8 +95,8 @@ def _ask_owner(me: Heard, mail: Row, matter: Row, kind: Profession, label: str, 
 
 def _ask_memo(me: Heard, mail: Row, matter: Row, kind: Profession, label: str, period: str, team: list[str]) -> Script:
     """Have it written down what the figure rests on."""
-    (listed,) = yield ask(call("list_files", folder=stem(kind.main.name)))
-    files = [w.text for w, row in places(listed) if w.file == kind.main.name and w.matter == matter["name"] and accepted(row)
+    (listed,) = yield ask(call("list_files", folder=stem(figure_file(kind))))
+    files = [w.text for w, row in places(listed) if w.file == figure_file(kind) and w.matter == matter["name"] and accepted(row)
              and w.period == period]  # fmt: skip
     outcome = (
         f"A short memo on what the {label} in the {kind.title.lower()} {period} rests on; {me.card.called(str(mail['from']))} doubts it. "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
 import msgspec
 
 from services.offline.worklore import by_main, place
-from services.professions.base import Profession
+from services.professions.base import XLSX, Profession
 from services.professions.faults import Fault
 from services.professions.registry import PROFESSIONS
 from services.professions.rendered import view_of
@@ -96,14 +97,31 @@ def _altered(sources: tuple[Opened, ...], submitted: tuple[Opened, ...]) -> list
     ]  # fmt: skip
 
 
-def figures_of(profession: Profession, main: Opened | None) -> dict[str, str]:
-    """Return the figures that a main deliverable states, money with two places; empty where there is none to read."""
-    if main is None:
+def figure_file(profession: Profession) -> str:
+    """Return the name of the deliverable that states the figures: the main one, or the report beside a bare log."""
+    prose = [each.name for each in profession.deliverables if each.prose]
+    bare = profession.main.media_type != XLSX and "figures" not in profession.main.name
+    return prose[0] if prose and bare else profession.main.name
+
+
+def figures_of(profession: Profession, opened: Opened | None) -> dict[str, str]:
+    """Return the figures that a deliverable states, money with two places; empty where there is none to read."""
+    if opened is None:
         return {}
-    view = _view(profession.kind, main.text)
-    found = ((label, view.figure(label)) for label in profession.labels)
+    if any(each.name == opened.name and each.prose for each in profession.deliverables):
+        found = {label: _stated(label, opened.text) for label in profession.labels}
+    else:
+        view = _view(profession.kind, opened.text)
+        found = {label: view.figure(label) for label in profession.labels}
     money = _money_labels(profession.kind)
-    return {label: _two_places(value) if label in money else value for label, value in found if value is not None}
+    return {
+        label: _two_places(value) if label in money else value for label, value in found.items() if value is not None
+    }
+
+
+def _stated(label: str, text: str) -> str | None:
+    found = re.search(rf"^[-*\s]*{re.escape(label)}: (.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else None
 
 
 @lru_cache(maxsize=32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from services.offline.desk import due_by, matter_of, period_words, title_of
 from services.offline.heard import Heard, Row
 from services.offline.owner import pick_up
-from services.offline.reviewer import Opened, decision, figures_of, judge, notes
+from services.offline.reviewer import Opened, decision, figure_file, figures_of, judge, notes
 from services.offline.script import Answer, Call, Script, ask, call, parting, refused
 from services.offline.worklore import QUALITY, by_deliverable, mail_in, signer, workday
 from services.professions.base import Profession
@@ -143,8 +143,8 @@ def _accept(
     wanted = {str(path).rpartition("/")[2] for path in work.get("deliverables", ())}
     chosen = [each for each in handed_in if each.name in wanted] or list(handed_in)
     matter = matter_of(me, str(work.get("matter", "")))
-    main = next((each for each in chosen if kind is not None and each.name == kind.main.name), None)
-    figures = figures_of(kind, main) if kind is not None else {}
+    stating = next((each for each in chosen if kind is not None and each.name == figure_file(kind)), None)
+    figures = figures_of(kind, stating) if kind is not None else {}
     draw = me.draw("accept work", str(work["delegation"]))
     said = draw.choice((
         "Recomputed from the inputs; it ties.", "Opened both files, totals and references hold.",

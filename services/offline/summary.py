@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from services.offline.heard import Heard, calls_since, recorded
 from services.offline.script import Answer, Call
-from simulator.canonical import canonical
+from simulator.quoting import json_line
 
 _READING = frozenset({
     "list_files", "open_file", "search", "read_room", "read_mail", "list_mail", "see_calendar", "free_busy", "list_work", "read_work",
@@ -25,7 +25,7 @@ def summary(me: Heard) -> str:
     now = [(made, answer) for made, answer in since if made.name not in _READING]
     lines = ["Done earlier today:", *(f"- {text}" for text in earlier[-40:] or ["nothing that lasts"])]
     if now:
-        record = canonical([[made.name, made.arguments, answer] for made, answer in now]).decode()
+        record = json_line([[made.name, made.arguments, answer] for made, answer in now])
         lines += ["", "Done since I was woken last:", "", "```json record", record, "```"]
     return "\n".join(lines)
 

@@ -18,7 +18,7 @@ from services.offline.desk import (
 )
 from services.offline.heard import Heard, Row
 from services.offline.owner import hand_out
-from services.offline.reviewer import Opened, figures_of
+from services.offline.reviewer import Opened, figure_file, figures_of
 from services.offline.script import Call, Script, ask, call, parting, refused
 from services.offline.worklore import (
     Place,
@@ -112,15 +112,15 @@ def _what_it_rests_on(me: Heard, message: Row, mail: str) -> Script:
             _reply(me, message, f"I cannot find which figure is meant; please ask for its name (mail {mail}).")
         )
         return
-    (found,) = yield ask(call("list_files", folder=stem(kind.main.name)))
-    mine = [w for w, row in places(found) if w.file == kind.main.name and accepted(row) and w.period in text]
+    (found,) = yield ask(call("list_files", folder=stem(figure_file(kind))))
+    mine = [w for w, row in places(found) if w.file == figure_file(kind) and accepted(row) and w.period in text]
     if not mine:
-        yield parting(_reply(me, message, f"No accepted {kind.main.name} of that period is with me (mail {mail})."))
+        yield parting(_reply(me, message, f"No accepted {figure_file(kind)} of that period is with me (mail {mail})."))
         return
     (opened,) = yield ask(call("open_file", file=mine[-1].text))
     value = figures_of(kind, Opened(mine[-1].text, str(opened.get("text", "")))).get(label, "not stated")
     said = (
-        f"{label} in the accepted {kind.main.name} for {period_words(mine[-1].period)} is {value}. I recomputed it from the papers you sent, "
+        f"{label} in the accepted {figure_file(kind)} for {period_words(mine[-1].period)} is {value}. I recomputed it from the papers you sent, "
         f"and it stands (mail {mail})."
     )
     yield parting(_reply(me, message, said))
