@@ -84,8 +84,8 @@ class _Calibrator:
     def _right(self, name: str, make: Callable[[], Tree]) -> Shown:
         self.progress(name)
         try:
-            results, score = self._grade(make())
-        except (NotPossible, Unusable) as reason:
+            results, score = self._grade(_made(make))
+        except NotPossible as reason:
             return Shown(name, None, 0.0, False, str(reason))
         right = score.passed is True and score.weighted == 1.0
         lacking = [f"{r.id} ({r.why})" for r in results if r.met is False]
@@ -102,8 +102,8 @@ class _Calibrator:
         name = f"near miss: {criterion.id}"
         self.progress(name)
         try:
-            results, score = self._grade({**self.oracle, **self._spoilt(criterion)})
-        except (NotPossible, Unusable) as reason:
+            results, score = self._grade({**self.oracle, **_made(lambda: self._spoilt(criterion))})
+        except NotPossible as reason:
             return Shown(name, None, 0.0, False, f"no near miss could be made: {reason}")
         required = {c.id for c in self.rubric.criteria if c.required}
         failing = [r.id for r in results if r.id in required and r.holds is False]
@@ -185,6 +185,17 @@ class _Calibrator:
         if check.name == "opens":
             return {path: (b"", mode)}
         return {path: (_SPOIL[check.name](self.forms[path], data, check.params), mode)}
+
+
+def _made(make: Callable[[], Tree]) -> Tree:
+    """Make a changed version. Raises `NotPossible` where the file does not allow it."""
+    try:
+        return make()
+    except (NotPossible, Unusable) as reason:
+        raise NotPossible(str(reason)) from None
+    # The accepted files are whatever some agent wrote; what no library can rewrite cannot be calibrated, and says so.
+    except Exception as fault:  # noqa: BLE001
+        raise NotPossible(f"the file cannot be rewritten ({type(fault).__name__})") from fault
 
 
 def _grids(name: str, data: bytes) -> list[tuple[str, list[list[str]]]]:

@@ -34,7 +34,7 @@ from simulator.engine.history import Log, as_of
 from simulator.events import ENGINE_VERSION
 from simulator.office import Office
 from simulator.ports import BlobStore
-from simulator.records import Delegation
+from simulator.records import Delegation, FileRef
 from simulator.view_paths import HOME
 
 NOTES = "Notes/"
@@ -154,19 +154,28 @@ def _rubric(name: str, moment: Moment) -> Rubric:
 
 
 def _originals(moment: Moment, asked: set[str]) -> dict[str, str]:
-    """Return the files of the home that this work may not change: not its own earlier drafts, not the running notes."""
-    own = {
-        f.path
-        for f in moment.plan.home
-        if f.ref is not None
-        and moment.office.files[f.ref.file].versions[f.ref.version - 1].delegation == moment.delegation.id
-    }
-    kept = {f.path for f in moment.plan.home} - own - asked
+    """Return the files of the home that this work may not change: inputs, what the person saved, what others delivered.
+
+    Not among them: this work's own earlier drafts, running notes, and by-products that an assistant left beside its
+    deliverables (a work log, scratch files).
+    """
+    kept = {f.path for f in moment.plan.home if f.ref is not None and _is_original(moment, f.ref, f.path)} - asked
     return {
         file.path: file.sha256
         for file in moment.trees["home"]
         if file.path in kept and not file.path.startswith((NOTES, ".")) and "/." not in file.path
     }
+
+
+def _is_original(moment: Moment, ref: FileRef, path: str) -> bool:
+    if ref in moment.delegation.inputs:
+        return True
+    made_by = moment.office.files[ref.file].versions[ref.version - 1].delegation
+    maker = moment.office.delegations.get(made_by)
+    if maker is None:
+        return True
+    names = {name.rpartition("/")[2].casefold() for name in maker.deliverables}
+    return made_by != moment.delegation.id and path.rpartition("/")[2].casefold() in names
 
 
 def _already(home: Iterable[Placed], rubric: Rubric, name: str) -> tuple[str, ...]:

@@ -38,11 +38,15 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A deliverable: where, as what form, and for a table the headers of which one must be found in it."""
+    """A deliverable: where, as what form, and for a table the headers of which one must be found in it.
+
+    `most` bounds its size generously (sheets, rows or words): what holds everything there is was not made, but heaped up.
+    """
 
     path: str
     form: str
     tables: tuple[tuple[str, ...], ...] = ()
+    most: int = 0
 
 
 class Rubric(msgspec.Struct, frozen=True):

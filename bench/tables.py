@@ -11,7 +11,6 @@ from typing import Any
 
 import openpyxl
 from openpyxl.cell.cell import Cell
-from openpyxl.formula.translate import Translator
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
@@ -124,12 +123,15 @@ def _reverse(sheet: Worksheet) -> dict[Place, Place]:
     for old, row in enumerate(rows, 2):
         new = last + 2 - old
         for column, value in enumerate(row, 1):
-            here, there = sheet.cell(old, column).coordinate, sheet.cell(new, column)
-            if isinstance(value, str) and value.startswith("="):
-                value = Translator(value, origin=here).translate_formula(there.coordinate)
-            there.value = value
-            moved[sheet.title, here] = (sheet.title, there.coordinate)
+            there = sheet.cell(new, column)
+            there.value = _in_row(value, old, new) if isinstance(value, str) and value.startswith("=") else value
+            moved[sheet.title, sheet.cell(old, column).coordinate] = (sheet.title, there.coordinate)
     return moved
+
+
+def _in_row(formula: str, old: int, new: int) -> str:
+    """Move a formula to another row: what it says of its own row goes along; ranges and other sheets stay."""
+    return re.sub(rf"(?<![\w!:$'.])(\$?[A-Z]{{1,3}}){old}(?![\w:(.])", rf"\g<1>{new}", formula)
 
 
 def _renamed(formula: str, names: Mapping[str, str]) -> str:
@@ -147,8 +149,8 @@ def book_with_wrong_figure(data: bytes, label: str) -> bytes:
     for sheet in sorted(book.worksheets, key=lambda s: words(s.title) != _SUMMARY):
         at = _value_column(sheet)
         for cell in _cells(sheet):
-            if words(cell_text(cell.value)).rstrip(":") == words(label) and cell.column != at:
-                place = sheet.cell(cell.row, at if at and at > cell.column else cell.column + 1).coordinate
+            if words(cell_text(cell.value)).rstrip(":") == words(label) and (not at or cell.column < at):
+                place = sheet.cell(cell.row, at or cell.column + 1).coordinate
                 sheet[place] = _typed(wrong_value(before.get((sheet.title, place), "")))
                 hold(book, before, (sheet.title, place))
                 return save_book(book)

@@ -93,7 +93,22 @@ def _open(home: Path, deliverable: Mapping[str, Any], seen: set[str]) -> Documen
         raise Unusable(f"it holds no table with the columns {', '.join(wanted[0])}")
     if not document.grids and not any(line for line in document.lines):
         raise Unusable("it holds no text")
+    most = int(deliverable.get("most", 0))
+    if most and measure(document) > most:
+        raise Unusable(f"it is a heap, not a result: {measure(document):,} {_UNITS.get(document.form, 'words')}, at most {most:,}")
     return document
+
+
+_UNITS = {"xlsx": "sheets", "csv": "rows"}
+
+
+def measure(document: Document) -> int:
+    """Return how large a document is: a workbook's sheets, a CSV's rows, the words of prose."""
+    if document.form == "xlsx":
+        return len(document.grids)
+    if document.form == "csv":
+        return len(document.grids[0].rows)
+    return sum(len(line.split()) for line in document.lines)
 
 
 def _check(

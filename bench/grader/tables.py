@@ -62,23 +62,23 @@ def sources(document: Document, params: Mapping[str, Any]) -> Verdict:
 
 
 def _statements(document: Document, label: str) -> list[tuple[Grid, int, int, str]]:
-    """Return (grid, row, column, text) of the values stated for a label: on a summary if there is one, else anywhere."""
+    """Return (grid, row, column, text) of the values stated for a label: on a summary if there is one, else on any sheet."""
     found = []
     for grid in document.grids:
         at = _value_column(grid)
         for r, row in enumerate(grid.rows):
             for c, cell in enumerate(row):
-                if words(cell).rstrip(":").strip() != words(label):
+                if words(cell).rstrip(":").strip() != words(label) or (at is not None and c >= at):
                     continue
-                place = at if at is not None and at > c else c + 1
+                place = at if at is not None else c + 1
                 found.append((at is not None, (grid, r, place, row[place] if place < len(row) else "")))
     summary = [each for on_summary, each in found if on_summary]
-    return summary or [each for _, each in found if each[3].strip()]
+    return summary or [each for _, each in found if each[3].strip() and each[0].name]
 
 
 def _value_column(grid: Grid) -> int | None:
     """Return the column of values if the grid is a summary: a header with `value` and one of `item`, `figure`, `label`."""
-    for row in grid.rows[:_HEADER_WITHIN]:
+    for row in grid.rows[: _HEADER_WITHIN if grid.name else 1]:
         header = [words(cell) for cell in row]
         if "value" in header and any(name in header for name in ("item", "figure", "label")):
             return header.index("value")

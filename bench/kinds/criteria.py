@@ -17,7 +17,7 @@ _ID = re.compile(r"(?=.*\d)[\w-]*[\w]")
 _DATE = re.compile(r"\d{4}-\d\d(-\d\d)?")
 _OPEN_KINDS = frozenset({"bank-reconciliation", "contract-review", "trial-monitoring", "inspection-control", "release-triage"})
 _MOST_OTHERS = 400
-_PAGE_WORDS, _WORDS_A_FINDING = 300, 40
+_PAGE_WORDS, _WORDS_A_FINDING, _HEAP_WORDS = 300, 40, 1_500
 
 
 def author(
@@ -64,10 +64,18 @@ class _Author:
                 headers = tuple(table.key for table in self.outcome.tables if table.file == d.name and table.rows)
                 if d.media_type == CSV and not headers:
                     headers = (("figure", "value"),)
-                asked.append(Asked(self.paths[d.name], FORMS[d.media_type], headers))
+                asked.append(Asked(self.paths[d.name], FORMS[d.media_type], headers, self._most(d)))
         for path in self.apart:
             asked.append(Asked(path, _BY_ENDING.get(path.rpartition(".")[2].lower(), "text")))
         return asked
+
+    def _most(self, d: Deliverable) -> int:
+        tables = [table for table in self.outcome.tables if table.file == d.name]
+        if d.media_type == XLSX:
+            return 3 * len(tables) + 6
+        if d.media_type == CSV:
+            return 50 + 3 * sum(len(table.rows) for table in tables)
+        return _HEAP_WORDS + 3 * _WORDS_A_FINDING * len(self.outcome.findings)
 
     def _stating(self) -> str:
         """Return the table deliverable that states the figures, or '' when only prose does."""
