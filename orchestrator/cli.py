@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator import commands, costs, looking, replaying, running
+from orchestrator import commands, costs, demo, looking, replaying, running, tasks
 from orchestrator.compose import House
 from orchestrator.output import Out
 from orchestrator.settings import read_settings
@@ -32,6 +32,17 @@ def house_of(context: typer.Context) -> House:
     house = House(read_settings(os.environ)) if make is None else make()
     context.call_on_close(house.close)
     return house
+
+
+@app.command("demo")
+def demo_(
+    context: typer.Context,
+    days: Annotated[int, typer.Option(min=5, max=400, help="Simulated days.")] = 12,
+    seed: Annotated[int, typer.Option(help="Seed of everything drawn.")] = 1,
+    json: Json = False,
+) -> None:
+    """The whole story on embedded parts, small: an office works, tasks are frozen and scored."""
+    demo.demo(house_of(context), Out(json), days, seed)
 
 
 @app.command()
@@ -200,6 +211,54 @@ def unpack(
 def replay(context: typer.Context, office: OfficeName, json: Json = False) -> None:
     """Run an office again from its record, with no model call, and compare the hash."""
     replaying.replay(house_of(context), Out(json), office)
+
+
+@app.command()
+def freeze(
+    context: typer.Context,
+    office: OfficeName,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder in which the snapshots are made.")],
+    delegation: Annotated[str, typer.Option(help="One delegation, as ID or ID.ROUND.")] = "",
+    select: Annotated[
+        int, typer.Option(min=0, help="Choose so many diverse rounds that pass audit and calibration.")
+    ] = 0,
+    json: Json = False,
+) -> None:
+    """Freeze delegated work into scored tasks."""
+    tasks.freeze(house_of(context), Out(json), office, output, delegation, select)
+
+
+@app.command()
+def audit(
+    context: typer.Context,
+    snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOT...")],
+    json: Json = False,
+) -> None:
+    """Look for leaks and tampering in snapshots, or folders of them."""
+    tasks.audit(house_of(context), Out(json), snapshots)
+
+
+@app.command("eval")
+def eval_(
+    context: typer.Context,
+    snapshots: Annotated[Path, typer.Argument(metavar="SNAPSHOTS", help="A snapshot, or a folder of them.")],
+    agent: Annotated[str, typer.Option(help="oracle, nop, builtin, cmd:COMMAND or module:CLASS.")],
+    model: Annotated[str, typer.Option(help="Model of the builtin agent; the configured one without it.")] = "",
+    turns: Annotated[str, typer.Option(help="Turn budgets judged from one run, such as 8,16,24; 48 without it.")] = "",
+    attempts: Annotated[int, typer.Option(min=1, help="Attempts at each snapshot.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder of results; what is there is not run again.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Let an agent work on snapshots and score what it leaves."""
+    tasks.evaluate(house_of(context), Out(json), snapshots, agent, model, turns, attempts, output)
+
+
+@app.command()
+def report(results: Annotated[Path, typer.Argument(metavar="RESULTS")]) -> None:
+    """Show the results in a folder as a table."""
+    tasks.report(Out(), results)
 
 
 @app.command("costs")

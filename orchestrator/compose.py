@@ -101,6 +101,18 @@ class House:
 
         return Connected(connect(wire, self._around(), budget=budget, on_fault=on_fault), wire.worst_cost, failures)
 
+    def offline(self) -> Model:
+        """Return the offline professional, or what stands in for the model in a test."""
+        return self._model if self._model is not None else OfflineProfessional()
+
+    def model_name(self) -> str:
+        """Return the name of the model that the settings name; `offline` is what it says."""
+        return "offline" if self.settings.model.offline else self.settings.model.name
+
+    def model_names(self) -> dict[str, str]:
+        """Return the model of each role, as a snapshot's manifest keeps it."""
+        return {role: self.model_name() for role in ("principal", "client", "assistant")}
+
     def require_price(self) -> None:
         """Raise UsageError where a budget in money could promise nothing: the endpoint's price is not known."""
         chosen = self.settings.model

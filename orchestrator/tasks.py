@@ -1,1 +1,127 @@
-"""placeholder until bench.api lands"""
+"""The commands that make tasks and score them: freeze, audit, eval, report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench import api
+from bench.freeze import SnapshotInfo
+from bench.select import Selection
+from bench.trials import Trial
+from orchestrator.compose import House
+from orchestrator.output import Out
+from services.sandbox.toolchain import find as find_toolchain
+from simulator.engine.environment import Bodies
+from simulator.errors import UnknownReference, UsageError, WorkFailed
+
+NEEDS_MODEL = ("builtin",)
+
+
+def freeze(house: House, out: Out, reference: str, dest: Path, delegation: str, count: int) -> list[SnapshotInfo]:
+    """Freeze one round of a delegation, or a diverse selection that passed audit and calibration."""
+    if bool(delegation) == bool(count):
+        raise UsageError("Say what to freeze: --delegation ID[.ROUND] or --select N.")
+    row = house.row(reference)
+    reader = house.offices.read(row.id)
+    bodies, models = Bodies(reader), house.model_names()
+    if delegation:
+        info = api.freeze_one(reader, house.blobs, bodies, row.id, delegation, dest, models=models, progress=out.say)
+        made: tuple[SnapshotInfo, ...] = (info,)
+    else:
+        found = api.select_and_freeze(reader, house.blobs, bodies, row.id, count, dest, models=models, progress=out.say)
+        made = found.snapshots
+        _passed_over(out, found)
+    rows = [
+        [i.folder, i.work, f"{i.period}, round {i.round}", i.principal, str(i.depth), f"{i.required} of {i.criteria}"]
+        for i in made
+    ]
+    out.table("Snapshots", ["folder", "work", "of", "principal", "depth", "required criteria"], rows)
+    out.result({"snapshots": [str(i.folder) for i in made]})
+    if count and len(made) < count:
+        raise WorkFailed(f"{len(made)} of {count} snapshots were made: no more rounds are fit. The reasons are above.")
+    return list(made)
+
+
+def _passed_over(out: Out, found: Selection) -> None:
+    """Say why rounds were passed over; those that only came too late are counted together."""
+    reasons: dict[str, int] = {}
+    for each in found.passed_over:
+        why = "enough others had been chosen" if "were enough" in each.why else each.why
+        reasons[why] = reasons.get(why, 0) + 1
+    for why, number in sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])):
+        out.say(f"Passed over {number}: {why}.")
+
+
+def audit(house: House, out: Out, places: Sequence[Path]) -> None:
+    """Audit snapshots, each with its office where that is still here; findings end with exit code 1."""
+    findings = []
+    for folder in api.snapshot_folders(places):
+        manifest = api.manifest_of(folder)
+        try:
+            row = house.row(manifest.office)
+        except UnknownReference:
+            out.say(f"{folder.name}: its office {manifest.office} is not here, so only the folder itself is audited.")
+            found = api.audit_snapshot(folder)
+        else:
+            reader = house.offices.read(row.id)
+            found = api.audit_snapshot(folder, reader, house.blobs, Bodies(reader))
+        for leak in found:
+            out.say(f"{folder.name}: {leak}")
+            findings.append({"snapshot": str(folder), "kind": leak.kind, "path": leak.path, "text": leak.text})
+        if not found:
+            out.say(f"{folder.name}: nothing found.")
+    out.result({"findings": findings})
+    if findings:
+        raise WorkFailed(f"The audit found {len(findings)} faults: these snapshots must not be used as they are.")
+
+
+def evaluate(
+    house: House, out: Out, place: Path, agent: str, model: str, turns: str, attempts: int, results: Path | None
+) -> list[Trial]:
+    """Let an agent work on snapshots and score what it leaves; trials that are there already are not run again."""
+    chosen, name = None, ""
+    if agent in NEEDS_MODEL:
+        if model not in ("", "offline") and model != house.settings.model.name:
+            raise UsageError(
+                f"The model {model} is not set up: name its endpoint by OFFICETOWN_MODEL_URL and OFFICETOWN_MODEL."
+            )
+        offline = model == "offline"
+        chosen, name = (
+            (house.offline(), "offline") if offline else (house.connect(say=out.say).model, house.model_name())
+        )
+        if name == "offline":
+            out.say(
+                "The offline professional is not a model: it follows the skill packs. Its scores say nothing of any model."
+            )
+    budgets = _numbers(turns)
+
+    def tell(trial: Trial) -> None:
+        marks = trial.marks
+        score = f"weighted {marks.weighted:.3f}" if marks else trial.note
+        out.say(f"{trial.snapshot}  {trial.agent}  attempt {trial.attempt}: {trial.outcome}, {score}")
+
+    trials = api.evaluate_snapshots(
+        [place], agent, provider=house.sandboxes(), blobs=house.blobs, grader_python=find_toolchain().path / "bin" / "python3",
+        results=results or house.settings.home / "results", model=chosen, model_name=name, attempts=attempts, turns=budgets,
+        progress=tell,
+    )  # fmt: skip
+    out.result({"trials": [trial.row() for trial in trials]})
+    broken = [t for t in trials if t.outcome in ("error", "infra_error", "invalid")]
+    if broken:
+        raise WorkFailed(
+            f"{len(broken)} of {len(trials)} trials gave no score ({broken[0].outcome}: {broken[0].note})."
+        )
+    return trials
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise UsageError(f"--turns {text}: write whole numbers with commas, such as 8,16,24.") from None
+
+
+def report(out: Out, results: Path) -> None:
+    """Show a results folder as a table."""
+    out.say(api.report_table(results))

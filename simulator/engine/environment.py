@@ -45,10 +45,16 @@ def free_of_charge(request: ModelRequest) -> int:
     return 0
 
 
+class TextStore(Protocol):
+    """Where committed texts are: a journal, or a reader of one."""
+
+    def body(self, sha256: str) -> str: ...
+
+
 class Bodies:
     """Texts by reference: those not yet committed, a bounded cache, then the journal."""
 
-    def __init__(self, journal: Journal, keep: int = 4_000) -> None:
+    def __init__(self, journal: TextStore, keep: int = 4_000) -> None:
         self._journal = journal
         self._keep = keep
         self._cache: dict[str, str] = {}
