@@ -79,7 +79,8 @@ class Threads:
         for number, line in enumerate(self._lines):
             alike = _alike(given, line)
             same = sum(a.exact == b.exact for a, b in zip(given[:alike], line, strict=False))
-            if alike and (alike, same) >= (known, exact):
+            # Ids repeat between conversations, so what is the same word for word tells more than what has the same ids.
+            if alike and (same, alike) >= (exact, known):
                 best, known, exact = number, alike, same
         # Sharing no more than instructions makes no conversation.
         if best < 0 or all(message.role == "system" for message in messages[:known]):

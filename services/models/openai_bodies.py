@@ -40,7 +40,7 @@ def chat_request(body: Any, headers: Mapping[str, str], number: int) -> ModelReq
 
 
 def responses_request(body: Any, headers: Mapping[str, str], number: int) -> ModelRequest:
-    """Read a responses request; items of kinds that say nothing to a model here (reasoning) are passed over."""
+    """Read a responses request; items of kinds that say nothing to a model here are passed over."""
     given = body.get("input") if isinstance(body, dict) else None
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not isinstance(items, list) or not items:
@@ -103,8 +103,9 @@ def _call(call_id: Any, function: Mapping[str, Any]) -> ToolCall:
 
 
 def _input_messages(items: list[Any]) -> Iterator[Message]:
-    """Yield input items as messages: a turn's text and calls belong to one assistant message."""
+    """Yield input items as messages: a turn's reasoning, text and calls belong to one assistant message."""
     said: str | None = None
+    thought = ""
     calls: list[ToolCall] = []
     for at, item in enumerate(items):
         kind = _mapping(item).get("type") or "message"
@@ -113,9 +114,11 @@ def _input_messages(items: list[Any]) -> Iterator[Message]:
             calls.append(_call(item.get("call_id"), item))
             continue
         if said is not None or calls:
-            yield Message("assistant", said or "", tuple(calls))
-            said, calls = None, []
-        if kind == "message" and speaker == "assistant":
+            yield Message("assistant", said or "", tuple(calls), reasoning=thought)
+            said, thought, calls = None, "", []
+        if kind == "reasoning":
+            thought = text_of(item.get("summary"))
+        elif kind == "message" and speaker == "assistant":
             said = text_of(item.get("content"))
         elif kind == "message" and speaker is not None:
             yield Message("system" if speaker == "system" else "user", text_of(item.get("content")))
@@ -124,7 +127,7 @@ def _input_messages(items: list[Any]) -> Iterator[Message]:
         elif kind == "message":
             raise UsageError(f"input item {at + 1} has no role of system, user or assistant")
     if said is not None or calls:
-        yield Message("assistant", said or "", tuple(calls))
+        yield Message("assistant", said or "", tuple(calls), reasoning=thought)
 
 
 def _tool(function: Any, at: int) -> ToolSpec:
@@ -239,20 +242,41 @@ def responses_events(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
         return {"type": kind, "sequence_number": number - 1, **parts}
 
     yield event("response.created", response=started)
+    yield event("response.in_progress", response=started)
     for index, item in enumerate(whole["output"]):
-        yield event("response.output_item.added", output_index=index, item={**item, "status": "in_progress"})
+        yield event("response.output_item.added", output_index=index, item=_opening(item))
         place = {"output_index": index, "item_id": item["id"]}
-        if item["type"] == "message" and item["content"][0]["type"] == "output_text":
-            text = item["content"][0]["text"]
-            yield event("response.output_text.delta", content_index=0, delta=text, logprobs=[], **place)
-            yield event("response.output_text.done", content_index=0, text=text, logprobs=[], **place)
+        if item["type"] == "message":
+            part = item["content"][0]
+            kind, field = ("refusal", "refusal") if part["type"] == "refusal" else ("output_text", "text")
+            at: dict[str, Any] = {"content_index": 0, **place}
+            more: dict[str, Any] = {"logprobs": []} if field == "text" else {}
+            yield event("response.content_part.added", part={**part, field: ""}, **at)
+            yield event(f"response.{kind}.delta", delta=part[field], **more, **at)
+            yield event(f"response.{kind}.done", **{field: part[field]}, **more, **at)
+            yield event("response.content_part.done", part=part, **at)
         if item["type"] == "function_call":
             text = item["arguments"]
             yield event("response.function_call_arguments.delta", delta=text, **place)
             yield event("response.function_call_arguments.done", arguments=text, name=item["name"], **place)
+        if item["type"] == "reasoning":
+            part = item["summary"][0]
+            at = {"summary_index": 0, **place}
+            yield event("response.reasoning_summary_part.added", part={**part, "text": ""}, **at)
+            yield event("response.reasoning_summary_text.delta", delta=part["text"], **at)
+            yield event("response.reasoning_summary_text.done", text=part["text"], **at)
+            yield event("response.reasoning_summary_part.done", part=part, **at)
         yield event("response.output_item.done", output_index=index, item=item)
     ended = "response.incomplete" if whole["status"] == "incomplete" else "response.completed"
     yield event(ended, response=whole)
+
+
+def _opening(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item as it begins: clients append to it what the following events bring."""
+    if item["type"] == "reasoning":
+        return {**item, "summary": []}
+    empty: dict[str, Any] = {"content": []} if item["type"] == "message" else {"arguments": ""}
+    return {**item, **empty, "status": "in_progress"}
 
 
 def _chat_usage(used: Usage) -> dict[str, Any]:
