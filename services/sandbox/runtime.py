@@ -138,12 +138,12 @@ def reap(base: Path) -> int:
     """Remove the runtime folders below `base` whose process is gone; return how many sandboxes they still had."""
     found = 0
     for folder in sorted(base.glob(f"{_PREFIX}*")):
-        if folder.name.startswith(_TOOLS) or folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
-            continue
         try:
+            if folder.name.startswith(_TOOLS) or folder.is_symlink() or folder.lstat().st_uid != os.geteuid():
+                continue
             handle = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
-            continue  # just being made
+            continue  # just being made, or just removed by its own process
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
