@@ -42,7 +42,10 @@ def demo_(
     json: Json = False,
 ) -> None:
     """The whole story on embedded parts, small: an office works, tasks are frozen and scored."""
-    demo.demo(house_of(context), Out(json), days, seed)
+    house = house_of(context)
+    demo.demo(house, Out(json), days, seed)
+    if house.stop.signal:
+        raise typer.Exit(house.stop.exit_code)
 
 
 @app.command()

@@ -32,6 +32,8 @@ def demo(house: House, out: Out, days: int, seed: int) -> None:
     out.say("1. An accounting firm of twelve people opens and works. Nobody but the offline professional plays them:")
     out.say("   a deterministic stand-in that follows the firm's skill packs. It is not a language model.")
     result = run(house, Out(quiet=True) if out.quiet else _inner(out), str(JUNIPER), RunOptions("", days, seed))
+    if house.stop.signal:
+        return
     row = house.row(str(result["office"]))
     out.say("\n2. Tasks that its people delegated are frozen with the files and rights of their moment.")
     made = tasks.freeze(house, _inner(out), row.id, place / "tasks", "", SNAPSHOTS)
