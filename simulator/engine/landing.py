@@ -26,11 +26,11 @@ from simulator.events import (
     WorkSubmitted,
 )
 from simulator.fold.engine import RETRY_HOURS
-from simulator.mount_task import deliverable_path
 from simulator.fold.files import path_key
+from simulator.mount_task import deliverable_path
 from simulator.ports import TreeEntry
-from simulator.view_paths import HOME
 from simulator.records import Conflict, FileRef, FileVersion, Grant, Meeting, Memory, Submission
+from simulator.view_paths import HOME
 
 
 class Landing:
