@@ -36,7 +36,7 @@ def draw_slip(draw: Stream, task: Task, kind: Profession) -> Slip:
     if not draw.chance(*odds):
         return NONE
     wrong, lacking = _wrong(draw, task, kind), _lacking(task, kind)
-    chosen = lacking if draw.chance(2, 5) else wrong
+    chosen = lacking if draw.chance(1, 3) else wrong
     return draw.choice(chosen or wrong or lacking)
 
 

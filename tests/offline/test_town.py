@@ -6,10 +6,12 @@ import random
 import threading
 import time
 from collections import Counter
-from pathlib import Path
+from typing import Literal
 
 import pytest
 
+from services.models.endpoint import Endpoint
+from services.models.http_server import serve
 from services.offline import OfflineProfessional
 from services.sandbox.bubblewrap import Bubblewrap
 from simulator.conversation import ModelRequest, ModelResponse
@@ -17,6 +19,7 @@ from simulator.engine.environment import Settings
 from simulator.errors import SandboxUnavailable
 from simulator.events import Event, Payload, WorkReviewed
 from simulator.office import Office
+from tests.models.stories import Wired, wire_for
 from tests.offline.town import Town
 
 pytestmark = pytest.mark.sandbox
@@ -171,5 +174,14 @@ def test_a_call_costs_little(month: tuple[Town, Seen]) -> None:
     assert spent < 0.006, f"{spent * 1000:.2f} ms a call"
 
 
-def test_the_fixture_is_the_committed_package() -> None:
-    assert Path("fixtures/juniper/organization.yaml").exists()
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+def test_behind_http_it_is_the_same_professional(month: tuple[Town, Seen], wire: Literal["chat", "responses"]) -> None:
+    requests = [request for request, _ in month[0].disk.calls.values()]
+    chosen = [next(r for r in requests if r.role == role) for role in ("principal", "client", "assistant")]
+    with serve(OfflineProfessional()) as server:
+        link = wire_for(Endpoint(server.url, "officetown", wire=wire))
+        model = Wired(link)
+        for request in [*chosen, *requests[7:400:29]]:
+            here, there = OfflineProfessional().complete(request), model.complete(request)
+            assert there.tool_calls == here.tool_calls and there.finish == here.finish and there.content == here.content
+        link.close()

@@ -14,7 +14,7 @@ from simulator.engine.loop import Engine
 from simulator.events import Event
 from simulator.fold import apply
 from simulator.office import Office
-from simulator.package import GENESIS, genesis
+from simulator.package import GENESIS, Package, genesis
 from simulator.ports import Model, SandboxProvider
 
 JUNIPER = Path(__file__).resolve().parents[2] / "fixtures" / "juniper"
@@ -23,11 +23,11 @@ JUNIPER = Path(__file__).resolve().parents[2] / "fixtures" / "juniper"
 class Town:
     """An office that lives as long as this object."""
 
-    def __init__(self, seed: int = 1, model: Model | None = None, package: Path = JUNIPER) -> None:
+    def __init__(self, seed: int = 1, model: Model | None = None, package: Path | Package = JUNIPER) -> None:
         self.blobs, self.disk = MemoryBlobs(), MemoryOffice("town")
         self.journal = MemoryJournal(self.disk)
         self.model = model or OfflineProfessional()
-        read = read_package(package)
+        read = read_package(package) if isinstance(package, Path) else package
         self.office, lines = Office(), []
         for number, (actor, payload) in enumerate(genesis(read, seed, self.blobs), 1):
             event = Event(number, read.opens_at, actor, GENESIS, payload)  # type: ignore[arg-type]
