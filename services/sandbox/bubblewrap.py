@@ -132,7 +132,7 @@ class Bubblewrap:
             lease = ready.trees.hold(spec.mounts, spec.now)
             mark.write_text(spec.label)
             channel, process, complaints = self._starter.submit(self._spawn, ready, lease, slot).result()
-        except BaseException:
+        except BaseException:  # whatever it is, what was taken is given back before it goes on
             if lease:
                 lease.release()
             if slot:
@@ -142,7 +142,7 @@ class Bubblewrap:
         session = Session(channel, _Running(process, complaints, lease, slot, mark), self._blobs, self._limits)
         try:
             session.begin(spec, environment(spec.now))
-        except BaseException:
+        except BaseException:  # whatever it is, what was taken is given back before it goes on
             session.close()
             raise
         return session

@@ -65,7 +65,7 @@ def prepare(platform: str, installed: Path | None, tools: Toolchain | None, base
         bwrap = made.bwrap(installed)
         try_out(bwrap, base)
         return Ready(made, bwrap, runtime.stage(tools, base, made.path), blobs)
-    except BaseException:
+    except BaseException:  # whatever it is, what was taken is given back before it goes on
         made.close()
         raise
 

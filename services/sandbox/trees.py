@@ -83,7 +83,7 @@ class Trees:
             self._lay(skeleton, own, now, (*mounts, *folders))
             for part in folders.values():
                 held.append(self._hold_one(part, stamp))
-        except BaseException:
+        except BaseException:  # whatever it is, what was taken is given back before it goes on
             lease.release()
             raise
         inner_binds = ((str(tree.path), f"/mnt/{name}") for name, tree in zip(folders, held, strict=True))
@@ -122,7 +122,7 @@ class Trees:
                     self._lay(tree.path, entries, stamp, ())
                     tree.size = sum(entry.blob.size for entry in entries)
                     tree.made = True
-        except BaseException:
+        except BaseException:  # whatever it is, what was taken is given back before it goes on
             self.release([tree])
             raise
         return tree
