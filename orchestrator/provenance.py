@@ -7,17 +7,31 @@ provenance is written into the office's status at the start of each run, where t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import msgspec
 
-from services.storage.reader import JournalReader
-from services.storage.writer import StoredJournal
 from simulator.canonical import canonical
 from simulator.events import ENGINE_VERSION
 from simulator.prompts import versions
 
 KEPT = 50
 """Different runs that are remembered; of more, the first is kept and the latest ones."""
+
+
+class Noted(Protocol):
+    """A journal as read: an office's status is what `note_run` wrote, and nothing else's."""
+
+    @property
+    def status(self) -> bytes: ...
+    @property
+    def head(self) -> int: ...
+
+
+class Notable(Noted, Protocol):
+    """A journal held for running."""
+
+    def set_status(self, status: bytes) -> None: ...
 
 
 class RunWith(msgspec.Struct, frozen=True):
@@ -35,11 +49,11 @@ class Status(msgspec.Struct, frozen=True):
     runs: tuple[RunWith, ...] = ()
 
 
-def note_run(journal: StoredJournal, models: Mapping[str, str]) -> None:
+def note_run(journal: Notable, models: Mapping[str, str]) -> None:
     """Write into the office's status what the run that begins now is made with, where it differs from the last one.
 
     Raises:
-        CorruptStore, StorageError: as the journal does.
+        StorageError, Fenced: as the journal does.
     """
     status = _read(journal.status)
     now = RunWith(journal.head, ENGINE_VERSION, dict(models), versions())
@@ -50,7 +64,7 @@ def note_run(journal: StoredJournal, models: Mapping[str, str]) -> None:
     journal.set_status(canonical(Status(kept)))
 
 
-def provenance(reader: JournalReader) -> list[dict[str, object]]:
+def provenance(reader: Noted) -> list[dict[str, object]]:
     """Return the runs of an office for `show --json`: revision, engine, models and prompts of each, the oldest first."""
     return [msgspec.to_builtins(run) for run in _read(reader.status).runs]
 
