@@ -138,7 +138,7 @@ def _grid(name: str, rows: Sequence[Sequence[Any]], fresh: Mapping[str, Value], 
 
 
 def _csv(data: bytes) -> Document:
-    if data.startswith(b"PK\x03\x04") or b"\0" in data[:4096]:
+    if data.startswith((b"PK\x03\x04", b"%PDF-")) or b"\0" in data[:4096]:
         raise Unusable("it is no CSV text")
     text = _decoded(data).replace("\r\n", "\n").replace("\r", "\n")
     first = text.split("\n", 1)[0]

@@ -37,13 +37,16 @@ def read(root: Path, path: str) -> bytes:
         raise Unusable(f"{path} is missing" if isinstance(problem, FileNotFoundError) else f"{path} is no plain file") from None
     finally:
         os.close(folder)
-    with os.fdopen(handle, "rb") as file:
-        about = os.fstat(file.fileno())
+    try:
+        about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
             raise Unusable(f"{path} is no plain file")
         if about.st_size > MOST_BYTES:
             raise Unusable(f"{path} has {about.st_size:,} bytes; at most {MOST_BYTES:,} are read")
-        return file.read(MOST_BYTES + 1)
+        with os.fdopen(os.dup(handle), "rb") as file:
+            return file.read(MOST_BYTES + 1)
+    finally:
+        os.close(handle)
 
 
 def digest(data: bytes) -> str:
