@@ -159,7 +159,7 @@ def test_each_turn_sees_its_speakers_view_and_the_transcript_so_far() -> None:
 def test_only_the_organizer_closes_it_and_a_round_of_silence_ends_it() -> None:
     """RULE 17."""
     quiet = {(f"session-{p}", meets): call("pass_turn") for p in ("ada", "ben", "cleo")}
-    bench, model = hold({("session-ben", meets): CLOSE, **quiet})
+    bench, model = hold({**quiet, ("session-ben", meets): CLOSE})
     assert the_meetings(bench)[0].turns == 3 and len(turns_of(model)) == 3
 
 

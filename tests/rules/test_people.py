@@ -75,6 +75,21 @@ def test_at_most_12_are_taken_by_class_then_age_and_what_is_taken_is_gone(drawn:
         assert (s.id in taken) == any((x.kind, x.group or x.id) == (s.kind, s.group or s.id) for x in shown)
 
 
+def test_of_twenty_things_twelve_are_taken_now_and_eight_by_the_next_activation() -> None:
+    """RULE 11: what is not taken stays, and wakes again."""
+    asks = [calls(*[call("make_request", to="ada", outcome=f"thing {n}") for n in range(20)], FINISH)]
+    events = opening(staff("ada", "ben"), entries=[rhythm("ask", "ben", clock(10))])
+    bench, _ = world(events, {("session-ben", begins("ask")): asks})
+    bench.run(clock(12))
+    started = [
+        p.running
+        for _, p in of_kind(bench, ActivationStarted)
+        if p.running.actor == "ada" and p.running.at >= clock(10)
+    ]
+    assert [(r.at, len(r.stimuli)) for r in started] == [(clock(10, 10), 12), (clock(10, 20), 8)]
+    assert [s.ref for r in started for s in r.stimuli] == sorted((f"ben.2.{n}" for n in range(1, 21)), key=lambda i: i)
+
+
 def test_what_remains_of_one_thread_is_merged_and_counted() -> None:
     """RULE 11."""
     many = [stimulus(f"m{n}", "message", clock(9, n), "room:all") for n in range(5)]
