@@ -101,10 +101,10 @@ def test_a_run_line_takes_what_is_there_and_leaves_the_rest() -> None:
 def test_the_task_block_is_found_in_the_text_a_person_reads() -> None:
     block = (
         '{"work":"records-digest","period":"2026-01","matter":"M","round":2,"inputs":[{"name":"records","path":"/r.csv"}],'
-        '"prior":[{"path":"/p"}],"from":[{"name":"variance","path":"/v"}],"deliverables":["/home/x/D.xlsx"]}'
+        '"prior":[{"path":"/p"}],"from":[{"name":"variance","path":"/v"}],"deliverables":["/out/x/D.xlsx"]}'
     )
     task = read_task(f"# Task\n```json\nnot this\n```\n\n```json\n{block}\n```")
-    assert task is not None and task.round == 2 and task.results == (Named("variance", "/v"),) and task.out == "/home/x"
+    assert task is not None and task.round == 2 and task.results == (Named("variance", "/v"),) and task.out == "/out/x"
     assert task.values()["from:variance"] == "/v" and task.values()["input:records"] == "/r.csv"
     assert read_task("no block") is None
 
