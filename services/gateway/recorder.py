@@ -31,13 +31,17 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Sums of a session. `calls` numbers what was ever begun; `turns` counts what was answered or still may be."""
+    """Sums of a session. `calls` numbers what was ever begun; `turns` counts what was answered or still may be.
+
+    `refused` counts requests beyond the turn budget: above 0, the agent was stopped and did not end by itself.
+    """
 
     calls: int = 0
     turns: int = 0
     usage: Usage = Usage()
     cost_micros: int = 0
     failures: int = 0
+    refused: int = 0
 
 
 class Ours(msgspec.Struct, frozen=True):
@@ -151,6 +155,11 @@ class Recorder:
             self._count(answer)
         self._told = [*self._told, told][-_FAILURES_KEPT:]
 
+    def refused(self) -> bool:
+        """Count a request beyond the turn budget; return whether there is a trajectory to note it in."""
+        self._totals = msgspec.structs.replace(self._totals, refused=self._totals.refused + 1)
+        return bool(self._steps)
+
     def trajectory(self) -> atif.Trajectory:
         """Return the trajectory so far. It is valid once a request was recorded."""
         ours = Ours(
@@ -223,6 +232,7 @@ class Recorder:
             "turns": totals.turns,
             "reasoning_tokens": totals.usage.reasoning,
             "failures": totals.failures,
+            "refused": totals.refused,
         }
         dollars, extra = self._money(totals.cost_micros, extra)
         used = totals.usage

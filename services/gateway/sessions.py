@@ -6,6 +6,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -150,6 +151,10 @@ class Session:
             self._file.close()
 
     def _used_up(self) -> Failure:
+        if self._recorder.refused():
+            # A disk that is full now changes nothing of what the agent is told.
+            with suppress(InfrastructureError):
+                self._save()
         words = f"the turn budget of {self._turns} model calls is used up; stop here, with the work as it is"
         return Failure(self._over, "insufficient_quota", OVER, words)
 

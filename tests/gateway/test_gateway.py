@@ -156,8 +156,12 @@ def test_the_turn_budget_stops_an_agent(tmp_path: Path, over: int, stream: bool)
             chat(client, user("once more"), stream=stream)
         with pytest.raises(openai.APIStatusError):
             client.responses.create(model="m", input="once more")
-        assert gate.turns == 3
+        assert (gate.turns, gate.totals.refused) == (3, 3)
     assert len(model.asked) == 3
+    final = judge(tmp_path / "t.json").final_metrics
+    assert final is not None
+    assert final.extra is not None
+    assert final.extra["refused"] == 3, "whoever reads the run sees that it was stopped"
     assert [s.source for s in judge(tmp_path / "t.json").steps].count("agent") == 3
 
 
