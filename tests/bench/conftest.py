@@ -11,7 +11,18 @@ import pytest
 from bench.freeze import freeze
 from bench.snapshot import Snapshot, open_snapshot
 from services.storage.memory import MemoryJournal
-from tests.bench.office import KINDS, Firm, careless, firm, months_of, text_of, three_rounds, two_months
+from tests.bench.office import (
+    KINDS,
+    LATER,
+    Firm,
+    careless,
+    firm,
+    month_of,
+    months_of,
+    text_of,
+    three_rounds,
+    two_months,
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Grown:
     folder = tmp_path_factory.mktemp("scripts")
     world = firm()
     done = {kind: two_months(world, months_of(kind, folder)) for kind in KINDS}
-    made = months_of("bank-reconciliation", folder / "again", 12)[0]
+    made = month_of("bank-reconciliation", LATER, folder / "again", 12)
     rounds = three_rounds(world, made, careless(made, folder / "careless", "--skip-last"))
     return Grown(world, world.log(), done, rounds)
 

@@ -38,7 +38,7 @@ MATTER = "river"
 MATTER_NAME = "Riverbend"
 TEAM = f"matter:{MATTER}"
 KINDS = ("bank-reconciliation", "contract-review", "trial-monitoring", "release-triage", "bill-of-materials")
-BEFORE, NOW = "2025-12", "2026-01"
+BEFORE, NOW, LATER = "2025-12", "2026-01", "2026-02"
 SECRET = "OFFICETOWN-CANARY-7f3a9c55"
 
 
@@ -186,6 +186,13 @@ def months_of(kind: str, folder: Path, seed: int = 11) -> tuple[Work, Work]:
         inputs = profession.by_name(profession.materials("Riverbend Outdoor", period, seed))
         made.append(work(kind, inputs, period, folder / kind / period, made[0] if made else None))
     return made[0], made[1]
+
+
+def month_of(kind: str, period: str, folder: Path, seed: int) -> Work:
+    """Run a kind's script for one period, on nothing that came before."""
+    profession = PROFESSIONS[kind]
+    inputs = profession.by_name(profession.materials("Riverbend Outdoor", period, seed))
+    return work(kind, inputs, period, folder / kind / period)
 
 
 def careless(made: Work, folder: Path, *options: str) -> dict[str, bytes]:
