@@ -18,6 +18,7 @@ from simulator.mount_services import service_files
 from simulator.mount_task import Input, task_files
 from simulator.office import Office
 from simulator.ports import Blob
+from simulator.quoting import one_line
 from simulator.records import Body, Delegation, FileRef
 from simulator.view import View, view_reference
 from simulator.view import view as view_of
@@ -147,11 +148,11 @@ def _index(office: Office, delegation: Delegation, company: list[PlannedFile]) -
         assert planned.ref is not None
         version = office.files[planned.ref.file].versions[planned.ref.version - 1]
         date = days.describe_day(version.at)
-        lines.append(f"- `{planned.path}`: version {planned.ref.version}, {version.level}, {date}")
+        lines.append(f"- `{one_line(planned.path)}`: version {planned.ref.version}, {version.level}, {date}")
     skills = [s for s in sorted(set(office.people[delegation.principal].skills)) if s in office.skills]
     if skills:
         lines += ["", "Skills:", ""]
-        lines += [f"- `{SKILLS}/{safe_segment(s)}/SKILL.md`: {office.skills[s].description}" for s in skills]
+        lines += [f"- `{SKILLS}/{safe_segment(s)}/SKILL.md`: {one_line(office.skills[s].description)}" for s in skills]
     return _written("INDEX.md", "\n".join((*lines, "")).encode())
 
 

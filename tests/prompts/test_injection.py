@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,11 +18,12 @@ from services.offline.task import read_task
 from simulator.assistant import AssistantLoop
 from simulator.conversation import Message, ModelRequest, ModelResponse, ToolCall
 from simulator.engine.run import tool_result
+from simulator.prompts import Prompts
 from simulator.quoting import json_line, one_line, quoted, unquoted
 from tests.engine.worlds import ALL, OPENING, person
 from tests.prompts.firm import firm, prompts_of
 from tests.prompts.hostile import CORPUS, in_turn, rows, several, structure, texts, unseen
-from tests.rules.desk import FINISH, begins, opening, rhythm, world
+from tests.rules.desk import FINISH, begins, meeting, opening, rhythm, world
 
 PLAIN = prompts_of(firm(in_turn(["ord"])), in_turn(["ord"]))
 """The same office, told in harmless words."""
@@ -40,6 +45,26 @@ def test_each_attempt_alone_changes_no_section_of_any_prompt(number: int) -> Non
 @given(several)
 def test_no_mixture_of_attempts_changes_a_section_of_any_prompt(said: list[str]) -> None:
     _check(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [("lines", lambda items: "\n".join(str(item) for item in items)), ("line", str), ("quote", str)],
+)
+def test_without_any_one_of_the_filters_the_property_fails(
+    name: str, raw: Callable[[Any], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    naive = Prompts(files("simulator.prompts"))
+    naive._environment.filters[name] = raw
+    for place in ("simulator.briefing", "tests.prompts.firm"):
+        monkeypatch.setattr(f"{place}.render", naive.render)
+    caught = 0
+    for attempt in CORPUS[:9]:
+        try:
+            _check([attempt])
+        except AssertionError:
+            caught += 1
+    assert caught == 9
 
 
 def test_the_check_would_see_a_section_that_was_opened() -> None:
@@ -122,6 +147,33 @@ def test_a_persons_refused_calls_and_readings_stay_answers(attempt: str) -> None
     found = _answers(last.messages)
     assert [answer["ok"] for answer in found[:4]] == [False] * 4
     assert found[4]["ok"] is True
+
+
+@pytest.mark.parametrize("attempt", CORPUS)
+def test_what_is_said_in_a_meeting_is_a_row_for_the_others_and_a_line_of_the_minutes(attempt: str) -> None:
+    """RULE 17, through the engine: nobody can speak in another's name or record a decision by saying so."""
+    said = f"w{attempt}"
+    script = {
+        ("session-elena", "## So far"): [
+            call("speak", text=said), call("record_decision", text=said), call("raise_question", text=said), call("close_meeting"),
+        ],
+        ("session-daniel", "## So far"): call("pass_turn"),
+    }  # fmt: skip
+    sync = meeting("sync", "elena", ["daniel"], OPENING + 600)
+    sync = msgspec.structs.replace(sync, title=said, agenda=said)
+    bench, model = world(opening([person("elena", ALL), person("daniel", ALL)], entries=[sync]), script)
+    office = bench.run(OPENING + 2 * 3600)
+    heard = [r.messages[-1].content for r in model.asked if r.session == "session-daniel" and "speak" in {t.name for t in r.tools}]
+    told = [sections(prompt)["So far"] for prompt in heard]
+    assert [[set(row) for row in rows] for rows in told[:2]] == [[{"who", "said"}], [{"who", "said"}, {"who", "decision"}]]
+    assert {row["who"] for rows in told for row in rows} == {"Elena"}
+    assert all(unseen(prompt) == [] and prompt.count("## So far\n") == 1 for prompt in heard)
+    (held,) = office.meetings.values()
+    assert held.minutes is not None
+    minutes = bench.blobs.get(office.files[held.minutes.file].versions[0].blob.sha256).decode()
+    headings = [line.title for line in structure(minutes) if line.what == "heading2"]
+    assert headings == ["Decisions", "Open questions"]
+    assert [line.what for line in structure(minutes)].count("heading1") == 1
 
 
 # -- the three forms --------------------------------------------------------------------------------------------------
