@@ -112,9 +112,12 @@ def _one(paths: Iterable[str], wanted: Any, what: str) -> str | None:
 
 
 def _assign(profession: Profession, period: str, paths: list[str], visible: Mapping[str, bytes]) -> dict[str, str]:
-    """Return input name -> path: by file name, else by the columns, the period's own folder first."""
+    """Return input name -> path: by file name, else by the columns, the period's own folder first.
+
+    The inputs that ask for most columns choose first: what has all of a ledger's columns has a statement's too.
+    """
     sources: dict[str, str] = {}
-    for spec in profession.inputs:
+    for spec in sorted(profession.inputs, key=lambda spec: -len(spec.columns)):
         named = [path for path in paths if _base(path) == spec.file]
         fitting = named or [path for path in paths if path not in sources.values() and _fits(spec, visible[path], path)]
         here = [path for path in fitting if f"/{period}/" in path] or fitting
@@ -124,7 +127,7 @@ def _assign(profession: Profession, period: str, paths: list[str], visible: Mapp
             sources[spec.name] = here[0]
         elif not spec.optional:
             raise NoRubric(f"no input is the {spec.name}: a table with the columns {', '.join(spec.columns)}")
-    return sources
+    return {spec.name: sources[spec.name] for spec in profession.inputs if spec.name in sources}
 
 
 def _fits(spec: InputSpec, data: bytes, path: str) -> bool:

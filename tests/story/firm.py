@@ -144,11 +144,15 @@ def _memories() -> list[Payload]:
 
 def attachments(month: str) -> list[dict[str, str]]:
     """Return Maya's three attachments. The bank took in 850.00 that the ledger does not know; cards differ by 42.50."""
+    name = f"D{month[5:]}"
     bank = (
-        "ref,date,kind,amount\n"
-        f"B-01,{month}-03,deposit,12000.00\nB-02,{month}-17,deposit,850.00\nB-03,{month}-20,card,4957.50\n"
+        "date,ref,description,amount\n"
+        f"{month}-03,{name}-1,Deposit till 1,12000.00\n{month}-20,{name}-3,Card settlement,4957.50\n"
+        f"{month}-29,{name}-2,Deposit till 2,850.00\n"
     )
-    credits = f"ref,vendor,amount,evidence\nC-1,Pine Mills,120.00,CN-{month}-1\nC-2,Lakeside Tents,75.00,\n"
+    credits = (
+        f"ref,vendor,amount,evidence\nC{month[5:]}-1,Pine Mills,120.00,CN-1\nC{month[5:]}-2,Lakeside Tents,75.00,\n"
+    )
     return [
         {"name": "bank_activity.csv", "text": bank},
         {"name": "ledger.xlsx", "base64": base64.b64encode(_ledger(month)).decode()},
@@ -161,14 +165,9 @@ def _ledger(month: str) -> bytes:
     book = xlsxwriter.Workbook(made, {"in_memory": True})
     book.set_properties({"created": datetime(2000, 1, 1)})  # noqa: DTZ001 - the writer wants a naive time
     page = book.add_worksheet("Ledger")
-    for row, cells in enumerate(
-        (
-            ("ref", "date", "kind", "amount"),
-            ("L-01", f"{month}-03", "deposit", 12000),
-            ("L-02", f"{month}-20", "card", 5000),
-        )
-    ):
-        page.write_row(row, 0, cells)
+    page.write_row(0, 0, ("date", "ref", "account", "description", "amount"))
+    page.write_row(1, 0, (f"{month}-03", f"D{month[5:]}-1", "1000", "Deposit till 1", 12_000))
+    page.write_row(2, 0, (f"{month}-20", f"D{month[5:]}-3", "1000", "Card settlement", 5_000))
     book.close()
     with zipfile.ZipFile(made) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
         for name in source.namelist():

@@ -22,7 +22,7 @@ THREE_STREAMS = "three workstreams: deposits, card settlement, vendor credits"
 IMPORT_QUESTION = "is the January import complete?"
 REPORT = "All categories tie, deposits included."
 REVISE = (
-    "Version 1 of Reconciliation.xlsx, sheet Summary, cell D2: found 0.00, expected 850.00. B2 leaves out B-02 of bank_activity.csv.\n"
+    "Version 1 of Reconciliation.xlsx, sheet Summary, cell B3: found 16957.50, expected 17807.50. It leaves out D12-2 of bank_activity.csv.\n"
     "Open items.md must name the 850.00 deposit as unexplained: no record explains it."
 )
 SUPPLEMENT = "Version 2 ties. Missing: the vendor-credit evidence list, a sheet that names each credit and its note."
@@ -119,7 +119,7 @@ def _review(decision: str, notes: str = "", *more: ModelResponse) -> Callable[[M
 
 
 def _closes(request: ModelRequest) -> ModelResponse:
-    kept = call("note", record="question", text="The 850.00 deposit B-02 of December is unexplained: which record explains it?",
+    kept = call("note", record="question", text="The 850.00 deposit D12-2 of December is unexplained: which record explains it?",
                 about="riverbend-close", matter="riverbend-close")  # fmt: skip
     done = call(
         "fulfil_request", request=ref(request, "request"), results=[f"{BOOK}@3"], note="Version 3 went to Maya."
@@ -141,44 +141,18 @@ FINISH = call("finish")
 
 # -- the assistant ------------------------------------------------------------------------------------------------------
 
-MAKE = r"""mkdir -p "%(folder)s" && python3 - <<'EOF'
-import csv, io, sys
-sys.path.insert(0, "/mnt/company/Resources/Skills/bank-reconciliation/scripts")
-import officefile, openpyxl, xlsxwriter
-source = "/mnt/company/Projects/Riverbend Outdoor/Inputs/%(period)s"
-rounds = %(round)d
-bank = list(csv.DictReader(open(f"{source}/bank_activity.csv")))
-ledger = list(openpyxl.load_workbook(f"{source}/ledger.xlsx").active.iter_rows(min_row=2, values_only=True))
-out = io.BytesIO()
-book = xlsxwriter.Workbook(out, {"in_memory": True})
-book.set_properties({"created": officefile._LONG_AGO})
-page = book.add_worksheet("Summary")
-page.write_row(0, 0, ("Category", "Bank", "Ledger", "Difference", "Treatment"))
-for row, kind in enumerate(("deposit", "card"), 1):
-    rows = [r for r in bank if r["kind"] == kind and not (rounds == 1 and r["ref"] == "B-02")]
-    ours = sum(float(r["amount"]) for r in rows)
-    theirs = sum(r[3] for r in ledger if r[2] == kind)
-    page.write_row(row, 0, (kind, ours, theirs))
-    page.write_formula(row, 3, f"=B{row + 1}-C{row + 1}", None, ours - theirs)
-    page.write(row, 4, "open, see " + ", ".join(r["ref"] for r in rows))
-if rounds >= 3:
-    more = book.add_worksheet("Vendor credits")
-    for n, r in enumerate(csv.reader(open(f"{source}/vendor_credits.csv"))):
-        more.write_row(n, 0, r)
-book.close()
-open("%(folder)s/Reconciliation.xlsx", "wb").write(officefile.stored(out.getvalue()))
-items = ["# Open items, round %(round)d", "", "- Card settlement: 42.50 open, B-03 against L-02."]
-if rounds > 1:
-    items.append("- Deposits: 850.00 unexplained, B-02 has no entry in ledger.xlsx.")
-if rounds > 2:
-    items.append("- Vendor credits: C-2 has no note.")
-open("%(folder)s/Open items.md", "w").write("\n".join(items) + "\n")
-EOF"""
+SCRIPT = f"/mnt/company/Resources/Skills/{SKILL}/scripts/reconcile.py"
+ROUNDS = {1: "--skip-last", 2: "", 3: '--input credits="$from/vendor_credits.csv"'}
+"""What the assistant does in each round: it loses the last deposit, then forgets the vendor credits, then does it right."""
 
 
-def make(period: str, number: int) -> ModelResponse:
-    """Return the command that writes both deliverables as of a round. Round 1 leaves B-02 out: deposits are off by 850.00."""
-    return call("bash", command=MAKE % {"folder": f"{AT_HOME}/{period}", "period": period, "round": number})
+def make(period: str, number: int, prior: str = "") -> ModelResponse:
+    """Return the command that writes both deliverables with the firm's own skill."""
+    command = (
+        f'from="{PROJECT}/Inputs/{period}"; mkdir -p "{AT_HOME}/{period}"; python3 {SCRIPT} --out "{AT_HOME}/{period}" --period {period} '
+        f'--input bank="$from/bank_activity.csv" --input ledger="$from/ledger.xlsx" {ROUNDS[number]}'
+    )
+    return call("bash", command=f'{command} --prior "{prior}"' if prior else command)
 
 
 LOOK_ROUND = "sha256sum /mnt/company/Projects/*/Inputs/2025-12/*; cat /mnt/task/TASK.md"
@@ -204,7 +178,7 @@ DECEMBER = [
     make("2025-12", 2),
     call("read", path="Documents/Projects/Riverbend Outdoor/2025-12/Open items.md"),
     call("bash", command="true"),
-    call("submit", report="Deposits differ by 850.00, unexplained; D2 shows it."),
+    call("submit", report="Deposits differ by 850.00, D12-2: unexplained."),
     # Round 3.
     call("bash", command=LOOK_ROUND),
     make("2025-12", 3),
@@ -212,7 +186,7 @@ DECEMBER = [
 ]
 JANUARY = [
     call("bash", command="find /mnt /home -name 'Reconciliation*.xlsx' -print; cat /mnt/task/source_inventory.json"),
-    make("2026-01", 3),
+    make("2026-01", 3, BOOK),
     call("submit", report="January follows December; the 850.00 is carried as open."),
 ]
 

@@ -61,7 +61,7 @@ class Told:
         self.sent = sent
         self.log = [data for _, data in reader.events()]
         self.events: list[Event] = [decode(data) for data in self.log]
-        self.bodies = Bodies(reader)  # type: ignore[arg-type]
+        self.bodies = Bodies(reader)
         self.end = as_of(reader)
 
     def at(self, when: str) -> Office:
