@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -155,9 +156,16 @@ class Recorder:
             self._count(answer)
         self._told = [*self._told, told][-_FAILURES_KEPT:]
 
-    def refused(self) -> bool:
-        """Count a request beyond the turn budget; return whether there is a trajectory to note it in."""
+    def refused(self, request: ModelRequest) -> bool:
+        """Count a request beyond the turn budget; return whether there is a trajectory to note it in.
+
+        What came of the last calls is still recorded, and nothing else of it.
+        """
         self._totals = msgspec.structs.replace(self._totals, refused=self._totals.refused + 1)
+        place = self._threads.find(request.messages)
+        if place is not None and place.known == self._threads.length(place.thread):
+            for message in itertools.takewhile(lambda m: m.role == "tool", request.messages[place.known :]):
+                self._threads.add(place.thread, message, self._hear(message, place.thread, copied=False))
         return bool(self._steps)
 
     def trajectory(self) -> atif.Trajectory:

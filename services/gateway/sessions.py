@@ -117,7 +117,7 @@ class Session:
             if self._closed:
                 return Failure(503, "server_error", "gateway_closed", "the gateway is closing")
             if self._turns is not None and self._recorder.totals.turns >= self._turns:
-                return self._used_up()
+                return self._used_up(request)
             call = (f"gateway/{self._recorder.session}", self._recorder.totals.calls + 1)
             request = msgspec.structs.replace(request, call=call)
             place = self._recorder.begin(request, ignored)
@@ -150,8 +150,8 @@ class Session:
             self._let_go = True
             self._file.close()
 
-    def _used_up(self) -> Failure:
-        if self._recorder.refused():
+    def _used_up(self, request: ModelRequest) -> Failure:
+        if self._recorder.refused(request):
             # A disk that is full now changes nothing of what the agent is told.
             with suppress(InfrastructureError):
                 self._save()

@@ -74,6 +74,18 @@ class Threads:
 
     def place(self, messages: Sequence[Message]) -> Placement:
         """Find or branch off the thread that `messages` continue, and mark it as waiting for its answer."""
+        found = self.find(messages)
+        if found is None:
+            self._start(-1, 0)
+            found = Placement(len(self._lines) - 1, 0, 0)
+        elif found.known < len(self._lines[found.thread]) or found.thread in self._waiting:
+            self._start(found.thread, found.known)
+            found = msgspec.structs.replace(found, thread=len(self._lines) - 1)
+        self._waiting.add(found.thread)
+        return found
+
+    def find(self, messages: Sequence[Message]) -> Placement | None:
+        """Return the thread that shares most with `messages`, and how much; None if none shares a conversation."""
         given = [entry_of(message, 0) for message in messages]
         best, known, exact = -1, 0, 0
         for number, line in enumerate(self._lines):
@@ -84,14 +96,12 @@ class Threads:
                 best, known, exact = number, alike, same
         # Sharing no more than instructions makes no conversation.
         if best < 0 or all(message.role == "system" for message in messages[:known]):
-            known, exact = 0, 0
-            self._start(-1, 0)
-            best = len(self._lines) - 1
-        elif known < len(self._lines[best]) or best in self._waiting:
-            self._start(best, known)
-            best = len(self._lines) - 1
-        self._waiting.add(best)
+            return None
         return Placement(best, known, known - exact)
+
+    def length(self, thread: int) -> int:
+        """Return how many messages a thread has."""
+        return len(self._lines[thread])
 
     def add(self, thread: int, message: Message, step_id: int) -> None:
         """Append a message to a thread."""

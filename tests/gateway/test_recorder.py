@@ -169,6 +169,21 @@ def test_a_call_that_failed_leaves_its_question_and_no_answer() -> None:
     assert (talk.recorder.totals.turns, talk.recorder.totals.calls, talk.recorder.totals.failures) == (1, 2, 1)
 
 
+def test_what_came_of_the_last_calls_is_recorded_though_the_budget_is_used_up() -> None:
+    """An agent brings its last result with the request that is refused; spam beyond the budget adds nothing."""
+    talk = Talk()
+    assert not talk.recorder.refused(talk.request([GO])), "there is nothing to note it in"
+    asked = talk.turn([GO], named(call("run", command="a"), "c1"))
+    beyond = [GO, asked, result("c1", "one"), Message("user", "Go on.")]
+    for _ in range(3):
+        assert talk.recorder.refused(talk.request(beyond))
+        assert talk.recorder.refused(talk.request([Message("user", "Something else.")]))
+    steps = talk.steps()
+    assert [s.message for s in steps] == ["Go.", ""]
+    assert steps[1].observation == atif.Observation((atif.ObservationResult("c1", "one"),))
+    assert (talk.recorder.totals.turns, talk.recorder.totals.refused) == (1, 7)
+
+
 def test_effort_and_another_model_are_on_the_step() -> None:
     talk = Talk()
     first, second = say("one"), msgspec.structs.replace(say("two"), model="other")
