@@ -137,7 +137,7 @@ def log(
 def why(
     context: typer.Context,
     office: OfficeName,
-    ref: Annotated[str, typer.Argument(metavar="REF", help="An id of anything, or a file as PATH or PATH@VERSION.")],
+    ref: Annotated[str, typer.Argument(metavar="REF", help="An id, a revision, or a file as PATH or PATH@VERSION.")],
     json: Json = False,
 ) -> None:
     """Say how something came to be: the chain of events back to what started it."""

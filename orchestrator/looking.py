@@ -61,8 +61,14 @@ def show(house: House, out: Out, reference: str) -> None:
     if rows:
         out.table("Delegations under way", ["id", "principal", "work", "period", "state", "round"], rows)
     shown = counts.as_json(office)
-    out.say("  ".join(f"{key}: {value}" for key, value in shown.items()))
+    out.say("\n" + ", ".join(_counted(key, value) for key, value in shown.items()))
     out.result({"office": row.id, "revision": office.revision, "counts": shown})
+
+
+def _counted(name: str, value: object) -> str:
+    if isinstance(value, dict):
+        return f"{name}: " + " ".join(f"{number} {kind}" for kind, number in value.items())
+    return f"{value} {name}"
 
 
 def log(house: House, out: Out, reference: str, hash_only: bool, raw: bool) -> None:

@@ -100,7 +100,10 @@ def trace(log: Log, ref: str) -> list[Step]:
         office = state
     start = _resolve(index, office, ref)
     if start is None:
-        raise UnknownReference(f"Nothing in this office is called {ref!r}: give an id, or a file as path@version.")
+        raise UnknownReference(
+            f"Nothing in this office is called {ref!r}: give an id, the revision of an event that made something, or a "
+            "file as PATH or PATH@VERSION."
+        )
     steps: dict[str, Step] = {}
     waiting = [start]
     while waiting and len(steps) < LONGEST:
@@ -121,6 +124,8 @@ def trace(log: Log, ref: str) -> list[Step]:
 def _resolve(index: _Index, office: Office, ref: str) -> str | None:
     if ref in index.made:
         return ref
+    if ref.isascii() and ref.isdigit():
+        return next((name for name, step in index.made.items() if step.revision == int(ref)), None)
     try:
         found = find_file(office, ref)
     except UnknownReference:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
+from sqlalchemy.engine import make_url
 
+from services.offline import OfflineProfessional
 from services.sandbox.bubblewrap import Bubblewrap
 from services.storage.blobs import FileBlobs
 from services.storage.faults import Fault, armed
+from simulator.conversation import ModelRequest, ModelResponse
 from simulator.errors import SandboxUnavailable
 from tests.orchestrator.support import JUNIPER, Desk, child, start
 
@@ -325,3 +330,47 @@ def test_a_reader_that_leaves_early_is_met_with_silence(worked: Desk) -> None:
     assert process.wait(60) in (0, 1)
     assert process.stderr.read() == ""
     process.stderr.close()
+
+
+class Cutting:
+    """The offline professional; at its n-th call it does something to the world first."""
+
+    def __init__(self, at: int, do: Callable[[], None]) -> None:
+        self._model = OfflineProfessional()
+        self._left = at
+        self._do = do
+        self._lock = threading.Lock()
+
+    def complete(self, request: ModelRequest) -> ModelResponse:
+        """Answer."""
+        with self._lock:
+            self._left -= 1
+            if self._left == 0:
+                self._do()
+        return self._model.complete(request)
+
+
+@pytest.mark.postgres
+def test_a_database_that_goes_down_stops_the_run_and_when_it_is_back_the_run_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], postgres_url: str
+) -> None:
+    url = make_url(postgres_url)
+    admin = url.set(drivername="postgresql", database="postgres").render_as_string(False)
+
+    def connections(allowed: bool) -> None:
+        with psycopg.connect(admin, autocommit=True) as session:
+            session.execute(f'ALTER DATABASE "{url.database}" ALLOW_CONNECTIONS {allowed}')
+            if not allowed:
+                session.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [url.database]
+                )
+
+    desk = Desk(tmp_path / "home", capsys, {"DATABASE_URL": postgres_url})
+    whole = desk.json("run", JUNIPER, "--days", "1", "--seed", "1", "--name", "Whole")["hash"]
+    down = Cutting(25, lambda: connections(False))
+    said = desk("run", JUNIPER, "--days", "1", "--seed", "1", "--name", "Part", make=lambda: desk.house(model=down))
+    assert said.code == 4
+    assert "server is up" in said.err
+    assert desk("show", "Part").code == 4
+    connections(True)
+    assert desk.json("run", "Part", "--days", "1")["hash"] == whole

@@ -77,28 +77,43 @@ def test_a_paced_run_hears_ctrl_c_while_it_waits(tmp_path: Path) -> None:
 
 
 class Killed:
-    """Two days of Juniper in children that are killed at random moments and resumed."""
+    """So many days of Juniper in children that are killed at random moments, most while at work, and resumed.
 
-    def __init__(self, desk: Desk, notes: Path, seed: int) -> None:
+    `most` is how long, in seconds, a child is let work at most.
+    """
+
+    def __init__(self, desk: Desk, notes: Path, seed: int, days: int, most: float) -> None:
         self.desk = desk
         self.notes = notes
         self.draw = random.Random(seed)
+        self.days = str(days)
+        self.most = most
         self.program = ("tests.orchestrator.asking", str(notes))
         self.asked_again: list[str] = []
         self.office = ""
+        self.hit = 0
 
     def run(self, rounds: int) -> str:
         """Kill so many times, let the last run end, and return its hash."""
-        first = start(self.desk.home, "run", JUNIPER, "--days", "2", "--seed", "5", program=self.program)
+        first = start(self.desk.home, "run", JUNIPER, "--days", self.days, "--seed", "5", program=self.program)
         self.office = told(first, r"^Office ([0-9a-f]{12}) ")[1]
-        self._kill(first, self.draw.uniform(0.0, 1.0))
-        for _ in range(rounds - 1):
-            self._resumed(lambda: self._kill(self._again(), self.draw.uniform(0.5, 2.5)))
+        self._kill(first, self.draw.uniform(0.0, self.most))
+        for number in range(1, rounds):
+            self._resumed(lambda number=number: self._disturb(starting=number % 4 == 0))  # type: ignore[misc]
         self._resumed(lambda: self._end(self._again()))
-        return self.desk.json("log", self.office, "--hash")["hash"]  # type: ignore[no-any-return]
+        return str(self.desk.json("log", self.office, "--hash")["hash"])
+
+    def _disturb(self, starting: bool) -> None:
+        """Kill a child while it works, or now and then while it is still starting."""
+        process = self._again()
+        if starting:
+            self._kill(process, self.draw.uniform(0.3, 1.5))
+        else:
+            told(process, " goes on\\.$")
+            self._kill(process, self.draw.uniform(0.0, self.most))
 
     def _again(self) -> subprocess.Popen[str]:
-        return start(self.desk.home, "run", self.office, "--days", "2", program=self.program)
+        return start(self.desk.home, "run", self.office, "--days", self.days, program=self.program)
 
     def _kill(self, process: subprocess.Popen[str], after: float) -> None:
         try:
@@ -106,6 +121,7 @@ class Killed:
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
+        self.hit += process.returncode == -signal.SIGKILL
 
     def _end(self, process: subprocess.Popen[str]) -> None:
         _, err = process.communicate(timeout=100)
@@ -128,17 +144,24 @@ class Killed:
         return stored
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(400)])])
+@pytest.mark.parametrize(
+    ("rounds", "days", "most"),
+    [(4, 2, 0.25), pytest.param(20, 20, 0.8, marks=[pytest.mark.slow, pytest.mark.timeout(600)])],
+)
 def test_a_run_killed_at_random_moments_and_resumed_ends_as_if_nothing_had_happened(
-    desk: Desk, tmp_path: Path, undisturbed: str, rounds: int
+    desk: Desk, tmp_path: Path, rounds: int, days: int, most: float
 ) -> None:
     """RULE 2: the same log, and no answer that was stored is asked for again."""
     seed = random.SystemRandom().randrange(10**6)
     print(f"seed {seed}")
-    killed = Killed(desk, tmp_path / "notes", seed)
-    assert killed.run(rounds) == undisturbed
+    killed = Killed(desk, tmp_path / "notes", seed, days, most)
+    ended = killed.run(rounds)
+    whole = child(tmp_path / "whole", "run", JUNIPER, "--days", str(days), "--seed", "5", "--json")
+    assert whole.code == 0, whole.err
+    assert ended == whole.result["hash"]
+    assert killed.hit >= rounds * 3 // 4, "most kills must come while there is work to disturb"
     assert killed.asked_again == []
-    assert desk.json("replay", killed.office)["hash"] == undisturbed
+    assert desk.json("replay", killed.office)["hash"] == ended
 
 
 def test_a_request_to_stop_that_came_before_the_work_is_told_to_it() -> None:
