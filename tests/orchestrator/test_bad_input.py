@@ -260,7 +260,7 @@ def test_a_machine_without_user_namespaces_says_what_to_do_and_leaves_no_office(
 def test_a_full_disk_stops_the_run_at_a_commit_and_the_next_run_ends_as_if_nothing_had_happened(
     desk: Desk, point: str
 ) -> None:
-    with armed(point, Fault.NO_SPACE, skip=60):
+    with armed(point, Fault.NO_SPACE, skip=54):
         said = desk("run", JUNIPER, "--days", "1", "--seed", "1", "--name", "B", "--json")
     assert said.code == 4
     assert "space" in said.err.lower()
