@@ -96,6 +96,30 @@ def _name(office: Office, actor: str) -> str:
     return "the office"
 
 
+def _audience(office: Office, audience: str) -> str:
+    kind, _, name = audience.partition(":")
+    if kind == "person":
+        return _name(office, name)
+    if kind == "matter" and name in office.matters:
+        return f"the team of {office.matters[name].name}"
+    if kind == "department" and name in office.departments:
+        return office.departments[name].name
+    return name or kind
+
+
+def _job(office: Office, delegation: str) -> str:
+    """Return what a delegation is about, in a few words."""
+    work = office.delegations.get(delegation)
+    if work is None:
+        return delegation
+    return f"{work.work or 'a task'} {work.period} ({delegation})".replace("  ", " ")
+
+
+def _wanted(office: Office, request: str) -> str:
+    found = office.requests.get(request)
+    return f"{found.work or 'an outcome'} {found.period}".rstrip() if found else request
+
+
 def _file(office: Office, file: str, version: int) -> str:
     found = office.files.get(file)
     return f"{found.path.rsplit('/', 1)[-1]} version {version}" if found else "a file"
@@ -112,9 +136,15 @@ def describe(event: Event, office: Office) -> str:
     if isinstance(p, e.FileSaved):
         return f"{who} saves {_file(office, p.file, p.version.number)}"
     if isinstance(p, e.FileAccepted):
-        return f"{who} gives {p.acceptance.capacity.replace('_', ' ')} to {_file(office, p.acceptance.file, p.acceptance.version)}"
+        does = "accepts" if p.acceptance.capacity == "accept" else "signs off"
+        return f"{who} {does} {_file(office, p.acceptance.file, p.acceptance.version)}"
     if isinstance(p, e.FileShared):
-        return f"{who} shares {_file(office, p.grant.file, p.grant.version)} with {p.grant.audience}"
+        shared = _file(office, p.grant.file, p.grant.version)
+        return (
+            ""
+            if p.grant.audience == f"person:{event.actor}"
+            else f"{who} shares {shared} with {_audience(office, p.grant.audience)}"
+        )
     if isinstance(p, e.FileClassified):
         return f"{who} classifies {_file(office, p.file, p.version)} as {p.level}" + (
             f", released to {', '.join(p.release)}" if p.release else ""
@@ -128,7 +158,8 @@ def _talk(who: str, p: e.Payload, office: Office) -> str:
     if isinstance(p, e.MessagePosted):
         return f"{who} writes in {office.rooms[p.message.room].name}" + (" and asks" if p.message.asks else "")
     if isinstance(p, e.MailSent):
-        attached = f" with {len(p.mail.attachments)} attachments" if p.mail.attachments else ""
+        count = len(p.mail.attachments)
+        attached = f" with {count} attachment{'s' if count > 1 else ''}" if count else ""
         return f"{who} mails {', '.join(_name(office, t) for t in p.mail.to)}: {p.mail.subject}{attached}"
     if isinstance(p, e.EntryScheduled):
         return f"{who} schedules {p.entry.title}"
@@ -143,19 +174,20 @@ def _work(who: str, p: e.Payload, office: Office) -> str:
     if isinstance(p, e.RequestMade):
         return f"{who} asks {_name(office, p.request.owner)} for {p.request.work or 'an outcome'} {p.request.period}".rstrip()
     if isinstance(p, e.RequestAnswered):
-        return f"{who}: request {p.state}"
+        return f"{who}: request for {_wanted(office, p.request)} {p.state}"
     if isinstance(p, e.DelegationOpened):
-        return f"{who} delegates {p.delegation.work or 'a task'} {p.delegation.period} ({p.delegation.id})".replace(
-            "  ", " "
-        )
+        return f"{who} delegates {_job(office, p.delegation.id)}"
     if isinstance(p, e.QuestionAsked):
-        return f"{who} asks a question"
+        return f"{who} asks a question about {_job(office, p.delegation)}"
     if isinstance(p, e.QuestionAnswered):
-        return f"{_name(office, p.by)} answers an assistant"
+        return f"{_name(office, p.by)} answers about {_job(office, p.delegation)}"
     if isinstance(p, e.WorkSubmitted):
-        return f"{who} submits {len(p.submission.files)} files, round {p.round}"
+        count = len(p.submission.files)
+        return (
+            f"{who} submits {count} file{'s' if count != 1 else ''} for {_job(office, p.delegation)}, round {p.round}"
+        )
     if isinstance(p, e.WorkReviewed):
-        return f"{who} reviews round {p.round}: {p.review.decision}"
+        return f"{who} reviews {_job(office, p.delegation)}, round {p.round}: {p.review.decision}"
     if isinstance(p, e.DelegationWithdrawn):
-        return f"{who} withdraws a delegation: {p.reason}"
+        return f"{who} withdraws {_job(office, p.delegation)}: {p.reason}"
     return ""
