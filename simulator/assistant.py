@@ -245,9 +245,14 @@ def _read(arguments: Read, sandbox: Sandbox, renderer: Renderer) -> str:
 
 
 def _edit(arguments: Edit, sandbox: Sandbox) -> str:
-    text = sandbox.read(arguments.path).decode("utf-8", "replace")
-    found = text.count(arguments.old) if arguments.old else 0
+    try:
+        text = clean_text(sandbox.read(arguments.path).decode())
+    except UnicodeDecodeError:
+        return json_line({"ok": False, "error": "this is no UTF-8 text: change it with a program"})
+    # What the model copies from `read` has clean line ends, so it is looked for in the cleaned text.
+    old = clean_text(arguments.old)
+    found = text.count(old) if old else 0
     if found != 1:
         return json_line({"ok": False, "error": f"the old text occurs {found} times; it must occur exactly once"})
-    sandbox.write(arguments.path, clean_text(text.replace(arguments.old, arguments.new)).encode())
+    sandbox.write(arguments.path, text.replace(old, clean_text(arguments.new)).encode())
     return json_line({"ok": True, "path": arguments.path})

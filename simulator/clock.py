@@ -33,9 +33,7 @@ class AdaptiveClock:
 
     def before(self, at: int, working: int) -> None:
         """Wait until the instant `at` may be processed."""
-        start = self.calendar.next_open(self._at) if not self.calendar.is_open(self._at) else self._at
-        open_seconds = max(0, at - max(start, self._at)) if self.calendar.is_open(at) else 0
-        open_seconds = min(open_seconds, 12 * 3600)
+        open_seconds = self.calendar.business_seconds_between(self._at, at)
         pace = self.speed / (1 + working / 4)
         due = self._since + open_seconds / pace
         wait = due - self._wall()

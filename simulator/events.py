@@ -438,18 +438,18 @@ def decode(data: bytes, upcasters: dict[str, Upcaster] | None = None) -> Event:
     """
     try:
         return _DECODER.decode(data)
-    except msgspec.DecodeError as first:
+    except (msgspec.DecodeError, RecursionError) as first:
         return _upcast(data, UPCASTERS if upcasters is None else upcasters, first)
 
 
-def _upcast(data: bytes, upcasters: dict[str, Upcaster], first: msgspec.DecodeError) -> Event:
+def _upcast(data: bytes, upcasters: dict[str, Upcaster], first: Exception) -> Event:
     try:
         raw = msgspec.json.decode(data)
         payload = raw["payload"]
         while payload["kind"] in upcasters:
             payload = upcasters[payload["kind"]](payload)
         return msgspec.convert({**raw, "payload": payload}, Event)
-    except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError) as fault:
+    except (msgspec.DecodeError, RecursionError, KeyError, TypeError) as fault:
         raise CorruptStore(
             f"An event of the log cannot be read ({first}). The office was written by a newer OfficeTown, or its "
             "database was changed by hand: use the version that wrote it."

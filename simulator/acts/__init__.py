@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ import msgspec
 from simulator.acts import arguments as a
 from simulator.acts import files, notes, talk, work
 from simulator.acts.context import ActContext, Outcome, Refused
+from simulator.canonical import clean_text
 from simulator.conversation import ToolSpec
 from simulator.errors import UsageError
 
@@ -58,9 +60,24 @@ def decide(ctx: ActContext, tool: str, args: a.Arguments) -> Outcome:
         Refused: with the reason, in words for the person who tried.
     """
     try:
-        return ACTS[tool].handler(ctx, args)
+        return ACTS[tool].handler(ctx, cleaned(args))
     except UsageError as fault:
         raise Refused(str(fault)) from fault
+
+
+_UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+def cleaned(args: a.Arguments) -> a.Arguments:
+    """Return the arguments with clean texts (RULE 20): an escape such as `\\u0000` passes the port unseen."""
+    changes: dict[str, Any] = {}
+    for name in args.__struct_fields__:
+        value = getattr(args, name)
+        if isinstance(value, str) and _UNCLEAN.search(value):
+            changes[name] = clean_text(value)
+        elif isinstance(value, tuple) and any(isinstance(v, str) and _UNCLEAN.search(v) for v in value):
+            changes[name] = tuple(clean_text(v) if isinstance(v, str) else v for v in value)
+    return msgspec.structs.replace(args, **changes) if changes else args
 
 
 def schema_of(arguments: type[msgspec.Struct]) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class Move(Arguments, frozen=True):
 
     event: Short
     start: Annotated[Short, D(description="new local start; empty cancels the event")] = ""
-    minutes: Annotated[int, D(ge=5, le=480)] = 30
+    minutes: Annotated[int, D(ge=0, le=480, description="new length; 0 keeps it")] = 0
 
 
 class MakeRequest(Arguments, frozen=True):

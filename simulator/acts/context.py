@@ -22,6 +22,9 @@ from simulator.ports import BlobStore
 from simulator.records import INLINE_BYTES, Body, FileRef, Person
 from simulator.view import view
 
+YEARS = range(1971, 2200)
+"""Years in which an act may name a time: what lies outside cannot be shown in every time zone."""
+
 
 class Refused(Exception):
     """An act cannot be done. The text is shown to the person who tried: it says why and, where it helps, what to do."""
@@ -134,19 +137,18 @@ class ActContext:
 
     def when(self, text: str) -> int:
         """Read a local time, `YYYY-MM-DD HH:MM`; a bare date means the end of that working day. Empty is 0."""
-        if not text.strip():
-            return 0
         cleaned = text.strip().replace("T", " ")
-        try:
-            moment = datetime.strptime(cleaned[:16], "%Y-%m-%d %H:%M")
-            return self.calendar.at(moment.date().isoformat(), moment.hour * 60 + moment.minute)
-        except ValueError:
-            pass
-        try:
-            day = datetime.strptime(cleaned[:10], "%Y-%m-%d").date().isoformat()
-        except ValueError:
-            raise Refused(f"{text!r} is no time: write it as YYYY-MM-DD HH:MM, local time") from None
-        return self.calendar.at(day, self.office.calendar.closes)
+        if not cleaned:
+            return 0
+        for written, form in ((cleaned[:16], "%Y-%m-%d %H:%M"), (cleaned, "%Y-%m-%d")):
+            try:
+                moment = datetime.strptime(written, form)
+            except ValueError:
+                continue
+            minute = moment.hour * 60 + moment.minute if "%H" in form else self.office.calendar.closes
+            if moment.year in YEARS:
+                return self.calendar.at(moment.date().isoformat(), minute)
+        raise Refused(f"{text!r} is no time: write it as YYYY-MM-DD HH:MM, local time")
 
 
 def find_file(office: Office, person: str, text: str) -> FileRef | None:

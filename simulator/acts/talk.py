@@ -28,6 +28,8 @@ from simulator.recurrence import next_occurrence
 
 ATTACHMENT_LIMIT = 25_000_000
 """Bytes of one attachment."""
+NAME_BYTES = 200
+"""Bytes of an attachment's name: what every file system takes."""
 
 
 def direct_room(first: str, second: str) -> str:
@@ -88,9 +90,10 @@ def send_mail(ctx: ActContext, args: a.SendMail) -> Outcome:
     attachments = ctx.files(args.attachments)
     events: list[Payload] = []
     refusals: list[str] = []
+    step = max(100, len(everyone))  # so that no two grants of one mail share an id
     for number, ref in enumerate(attachments):
         try:
-            events.extend(grants_for(ctx, ref, tuple(f"person:{p}" for p in everyone), number * 100))
+            events.extend(grants_for(ctx, ref, tuple(f"person:{p}" for p in everyone), number * step))
         except Refused as fault:
             refusals.append(str(fault))
     if refusals:
@@ -136,11 +139,15 @@ def client_mail(ctx: ActContext, args: a.ClientMail) -> Outcome:
         raise Refused("there is no matter to file the attachments in: name one")
     events: list[Payload] = []
     refs: list[FileRef] = []
+    folder = clean_name(args.period).replace("/", "-")[:40].strip(" .") or ctx.calendar.day(ctx.at)
+    names: set[str] = set()
     for number, item in enumerate(args.attachments):
         name = clean_name(posixpath.basename(item.name.replace("\\", "/")))
-        if not name or name in (".", ".."):
+        if name in ("", ".", "..") or len(name.encode()) > NAME_BYTES:
             raise Refused(f"{item.name!r} is no file name")
-        folder = clean_name(args.period).replace("/", "-") or ctx.calendar.day(ctx.at)
+        if name.casefold() in names:
+            raise Refused(f"two attachments are called {name!r}: give each a name of its own")
+        names.add(name.casefold())
         saved = new_version(
             ctx, f"matter:{matter}", f"Inputs/{folder}/{name}", f"matter:{matter}", ctx.blobs.put(_bytes(item)), (),
             file_id=f"{ctx.act_id}.f{number}", matter=matter, level="confidential",
@@ -229,6 +236,7 @@ def respond(ctx: ActContext, args: a.Respond) -> Outcome:
     entry = ctx.office.entries[args.event]
     if ctx.actor not in entry.attendees:
         raise Refused("you are not invited to that event")
+    _still_on(entry)
     return Outcome((EntryAnswered(entry.id, ctx.actor, args.answer),), {"event": entry.id, "answer": args.answer})
 
 
@@ -237,13 +245,22 @@ def move(ctx: ActContext, args: a.Move) -> Outcome:
     entry = ctx.office.entries[args.event]
     if entry.organizer != ctx.actor:
         raise Refused("only the organizer can move or cancel an event")
+    _still_on(entry)
     ctx.rely("entry", entry.id)
     if not args.start.strip():
         return Outcome((EntryCancelled(entry.id, ctx.actor),), {"event": entry.id, "cancelled": True})
     start = ctx.when(args.start)
     if start < ctx.at:
         raise Refused("that time is past")
-    taken = [p for p in (ctx.actor, *entry.attendees) if clash(ctx.office, ctx, p, start, args.minutes, entry.id)]
+    if 0 < args.minutes < 5:
+        raise Refused("an event takes at least 5 minutes")
+    minutes = args.minutes or entry.minutes
+    taken = [p for p in (ctx.actor, *entry.attendees) if clash(ctx.office, ctx, p, start, minutes, entry.id)]
     if taken and entry.kind == "meeting":
         raise Refused(f"busy at that time: {', '.join(taken)}")
-    return Outcome((EntryMoved(entry.id, start, args.minutes),), {"event": entry.id, "start": args.start})
+    return Outcome((EntryMoved(entry.id, start, minutes),), {"event": entry.id, "start": args.start})
+
+
+def _still_on(entry: CalendarEntry) -> None:
+    if entry.cancelled:
+        raise Refused("that event was cancelled: schedule a new one")

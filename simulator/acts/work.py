@@ -19,7 +19,7 @@ from simulator.events import (
     WorkReviewed,
 )
 from simulator.fold.work import DELEGATION_MOVES, REQUEST_MOVES
-from simulator.records import Body, Delegation, Request, Review
+from simulator.records import Delegation, Request, Review
 
 ROUND_LIMIT = 8
 """After this many rounds a principal must accept or withdraw."""
@@ -177,9 +177,7 @@ def _again(ctx: ActContext, work: Delegation, args: a.ReviewWork) -> Outcome:
 def withdraw(ctx: ActContext, args: a.Withdraw) -> Outcome:
     if args.ref in ctx.office.requests:
         request = _request(ctx, args.ref, "withdrawn", "asker")
-        event: Payload = RequestAnswered(
-            request.id, ctx.actor, "withdrawn", Body(args.reason[:200], size=len(args.reason[:200].encode()))
-        )
+        event: Payload = RequestAnswered(request.id, ctx.actor, "withdrawn", ctx.body(args.reason))
         return Outcome((event,), {"request": request.id, "state": "withdrawn"})
     ctx.allow("review", args.ref)
     work = ctx.office.delegations[args.ref]

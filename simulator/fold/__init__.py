@@ -12,7 +12,7 @@ from simulator.fold import engine, files, structure, talk, work
 from simulator.fold.base import put
 from simulator.office import Office
 
-FOLD_VERSION = "1"
+FOLD_VERSION = "2"
 """Checkpoints are keyed by this; raise it whenever a handler's result changes (RULE 21)."""
 
 HANDLERS: dict[type[e.Payload], Callable[[Office, e.Event, Any], None]] = {

@@ -99,13 +99,17 @@ def entry_answered(o: Office, event: Event, p: EntryAnswered) -> None:
 def entry_moved(o: Office, event: Event, p: EntryMoved) -> None:
     entry = msgspec.structs.replace(o.entries[p.entry], start=p.start, minutes=p.minutes, answers=())
     put(o, entries=o.entries.insert(entry.id, entry))
+    clear_timer(o, f"meet:{entry.id}")  # an occurrence that was waiting for its people moves with it
     _arm(o, entry, event.sim_time - 1)
+    for person in entry.attendees:
+        notify(o, event, person, f"moved: {entry.title}", entry.id)
 
 
 def entry_cancelled(o: Office, event: Event, p: EntryCancelled) -> None:
     entry = msgspec.structs.replace(o.entries[p.entry], cancelled=True)
     put(o, entries=o.entries.insert(entry.id, entry))
     clear_timer(o, f"occ:{entry.id}")
+    clear_timer(o, f"meet:{entry.id}")
     for person in entry.attendees:
         notify(o, event, person, f"cancelled: {entry.title}", entry.id)
 

@@ -4,10 +4,11 @@ its class."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 from simulator.access import Subject
-from simulator.acts.context import find_file
+from simulator.acts.context import YEARS, find_file
 from simulator.briefing import Briefing
 from simulator.engine.run import Run
 from simulator.records import FileRef
@@ -101,24 +102,24 @@ class Reader:
     # -- calendar
 
     def see_calendar(self, a: c.SeeCalendar) -> dict[str, Any]:
-        try:
-            start = self.briefing.calendar.at(a.start, 0)
-        except ValueError:
+        day = _day(a.start)
+        if day is None:
             return {"ok": False, "error": f"{a.start!r} is no date: write it as YYYY-MM-DD"}
+        start = self.briefing.calendar.at(day, 0)
         found = self.seen.entries(start, start + a.days * 86_400)
         return {"ok": True, "events": [self.briefing.entry(e, at) for at, e in found[:LISTED]]}
 
     def free_busy(self, a: c.FreeBusy) -> dict[str, Any]:
         known = {p.id: p for p in self.seen.people()}
         shown: dict[str, Any] = {}
+        day = _day(a.day)
+        if day is None:
+            return {"ok": False, "error": f"{a.day!r} is no date: write it as YYYY-MM-DD"}
         for person in a.people:
             if person not in known:
                 shown[person] = "not known"
                 continue
-            try:
-                spans = self.seen.free_busy(person, a.day)
-            except ValueError:
-                return {"ok": False, "error": f"{a.day!r} is no date: write it as YYYY-MM-DD"}
+            spans = self.seen.free_busy(person, day)
             shown[person] = [f"{self._clock(start)}-{self._clock(end)}" for start, end in spans or ()]
         return {"ok": True, "busy": shown}
 
@@ -152,6 +153,15 @@ class Reader:
     def read_memory(self, a: c.ReadMemory) -> dict[str, Any]:
         found = [m for m in self.seen.memories() if m.kind == a.record]
         return {"ok": True, "records": [self.briefing.memory(m) for m in found[-60:]]}
+
+
+def _day(text: str) -> str | None:
+    """Return a date as the calendar reads it, or None for what is none that it can show."""
+    try:
+        day = date.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return day.isoformat() if day.year in YEARS else None
 
 
 READERS: dict[str, Callable[[Reader, Any], dict[str, Any]]] = {
