@@ -12,7 +12,7 @@ import msgspec
 from bench import tables, writing
 from bench.freeze import lay_out
 from bench.grader.reading import load
-from bench.grader.run import grade
+from bench.grader.run import Known, grade
 from bench.grader.scoring import Result, Score
 from bench.grader.tree import Unusable
 from bench.rubric import Criterion, Rubric
@@ -68,6 +68,7 @@ class _Calibrator:
         self.start = {path: held for path, held in home.items() if path in needed}
         solution = {path: held for path, held in snapshot.tree("solution").items() if path in needed}
         self.oracle = {**self.start, **solution}
+        self.known: Known = {}
         self.progress = progress
 
     def run(self) -> Calibration:
@@ -79,7 +80,7 @@ class _Calibrator:
     def _grade(self, tree: Tree) -> tuple[list[Result], Score]:
         with tempfile.TemporaryDirectory() as folder:
             lay_out(Path(folder), tree)
-            return grade(Path(folder), self.plain)
+            return grade(Path(folder), self.plain, self.known)
 
     def _right(self, name: str, make: Callable[[], Tree]) -> Shown:
         self.progress(name)

@@ -57,10 +57,14 @@ def validate(rubric: Mapping[str, Any]) -> None:
             raise InvalidRubric(f"{deliverable['path']}: there is no form {deliverable['form']}")
 
 
-def grade(home: Path, rubric: Mapping[str, Any]) -> tuple[list[Result], Score]:
+Known = dict[tuple[str, str], Document]
+"""Documents read before, by form and hash: for who grades many trees that differ in one file."""
+
+
+def grade(home: Path, rubric: Mapping[str, Any], known: Known | None = None) -> tuple[list[Result], Score]:
     """Judge a tree. Raises `InvalidRubric`; any other exception is a fault of the grader."""
     validate(rubric)
-    documents, lacking = _open_all(home, rubric)
+    documents, lacking = _open_all(home, rubric, {} if known is None else known)
     found: dict[str, tuple[bool | None, str]] = {}
     for criterion in rubric["criteria"]:
         if criterion["kind"] == "judge":
@@ -71,23 +75,24 @@ def grade(home: Path, rubric: Mapping[str, Any]) -> tuple[list[Result], Score]:
     return results, score(rubric, results)
 
 
-def _open_all(home: Path, rubric: Mapping[str, Any]) -> tuple[dict[str, Document], dict[str, str]]:
+def _open_all(home: Path, rubric: Mapping[str, Any], known: Known) -> tuple[dict[str, Document], dict[str, str]]:
     documents: dict[str, Document] = {}
     lacking: dict[str, str] = {}
     for deliverable in rubric.get("deliverables", ()):
         path = deliverable["path"]
         try:
-            documents[path] = _open(home, deliverable, set(rubric.get("seen", ())))
+            documents[path] = _open(home, deliverable, set(rubric.get("seen", ())), known)
         except Unusable as reason:
             lacking[path] = str(reason)
     return documents, lacking
 
 
-def _open(home: Path, deliverable: Mapping[str, Any], seen: set[str]) -> Document:
+def _open(home: Path, deliverable: Mapping[str, Any], seen: set[str], known: Known) -> Document:
     data = read(home, deliverable["path"])
     if digest(data) in seen:
         raise Unusable("it is a copy of a file that lay there to be read")
-    document = load(deliverable["form"], data)
+    key = (deliverable["form"], digest(data))
+    document = known[key] = known[key] if key in known else load(deliverable["form"], data)
     wanted: Sequence[Sequence[str]] = deliverable.get("tables", ())
     if wanted and not any(has_columns(grid, columns) for grid in document.grids for columns in wanted):
         raise Unusable(f"it holds no table with the columns {', '.join(wanted[0])}")

@@ -181,7 +181,7 @@ def _pack(world: Firm, kind: str) -> list[tuple[str, Blob, int]]:
 def months_of(kind: str, folder: Path, seed: int = 11) -> tuple[Work, Work]:
     """Run a kind's script for two periods, the second on the first."""
     profession = PROFESSIONS[kind]
-    made = []
+    made: list[Work] = []
     for period in (BEFORE, NOW):
         inputs = profession.by_name(profession.materials("Riverbend Outdoor", period, seed))
         made.append(work(kind, inputs, period, folder / kind / period, made[0] if made else None))

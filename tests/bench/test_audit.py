@@ -48,7 +48,7 @@ def spoilt(snapshot: Snapshot, dest: Path, changes: Mapping[str, bytes | None], 
                 shown = f"{root}/{path.removeprefix(f'{MOUNTS}/{name}/')}"
                 old = known.get(shown, Visible(shown, "", "", "made up"))
                 visible.append(msgspec.structs.replace(old, sha256=sha256(data)))
-    made = msgspec.structs.replace(m, visible=tuple(visible), **fields)  # type: ignore[arg-type]
+    made = msgspec.structs.replace(m, visible=tuple(visible), **fields)
     assert isinstance(made, Manifest)
     write_snapshot(dest / m.id, files, made)
     return open_snapshot(dest / m.id)

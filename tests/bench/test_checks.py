@@ -33,8 +33,8 @@ def memo(*lines: str) -> Document:
     return load("md", "\n".join(lines).encode())
 
 
-SUMMARY = [["Item", "Value", "Source"], ["Bank total", "=SUM(Rows!B2:B3)", "bank.csv"], ["Open items", 2, "A, B"]]
-ROWS = [["ref", "amount"], ["A", 10.5], ["B", -3]]
+SUMMARY: list[list[Any]] = [["Item", "Value", "Source"], ["Bank total", "=SUM(Rows!B2:B3)", "bank.csv"], ["Open items", 2, "A, B"]]
+ROWS: list[list[Any]] = [["ref", "amount"], ["A", 10.5], ["B", -3]]
 
 
 # -- numbers ------------------------------------------------------------------------------------------------------------
