@@ -98,10 +98,11 @@ def opening(blobs: BlobStore) -> list[Event]:
         ClientAdded(Client("oakridge", "Oakridge Instruments", "manufacturing", "finance")),
         *(PersonAdded(p) for p in PEOPLE if p.kind == "client"),
         MatterOpened(Matter("riverbend-close", "Riverbend Outdoor", "riverbend", "elena", RIVERBEND)),
-        MatterOpened(Matter("oakridge-audit", "Oakridge Instruments", "oakridge", "tomas", ("tomas", "quinn"))),
+        # Daniel works for both clients: what keeps Oakridge out of Riverbend's sandbox is the assistant's confinement.
+        MatterOpened(Matter("oakridge-audit", "Oakridge Instruments", "oakridge", "tomas", ("tomas", "quinn", "daniel"))),
         RoomOpened(Room("general", "general", "channel", STAFF)),
         RoomOpened(Room("riverbend", "Riverbend Outdoor", "matter", RIVERBEND, "riverbend-close")),
-        RoomOpened(Room("oakridge", "Oakridge Instruments", "matter", ("tomas", "quinn"), "oakridge-audit")),
+        RoomOpened(Room("oakridge", "Oakridge Instruments", "matter", ("tomas", "quinn", "daniel"), "oakridge-audit")),
         SkillShelved(SKILL, "Reconcile bank and ledger", tuple(
             (path, blobs.put(data), 0o644) for path, data in sorted(shelf()[SKILL].items()))),
         *_file(blobs, "company", "Reconciliation standard.md", "# Standard\n\nEvery item cites its record.\n", "elena", ("everyone",)),
