@@ -91,7 +91,7 @@ def test_a_formula_nobody_calculated_states_its_figure() -> None:
 
 def test_a_label_among_the_sources_states_nothing() -> None:
     """Found on a real office: `Total actual` stood in the column Source of another figure."""
-    rows = [["Item", "Value", "Source"], ["Total", 5, "in.csv"], ["Year to date", 5, "Total"]]
+    rows: list[list[Any]] = [["Item", "Value", "Source"], ["Total", 5, "in.csv"], ["Year to date", 5, "Total"]]
     assert tables.figure(book(Summary=rows), {"label": "Total", "value": "5.00"})[0]
 
 
