@@ -256,7 +256,7 @@ def test_a_machine_without_user_namespaces_says_what_to_do_and_leaves_no_office(
     assert said.code == 4 and "Allow unprivileged user namespaces" in said.out
 
 
-@pytest.mark.parametrize("point", ["blobs.write", "journal.before_commit", "journal.begin"])
+@pytest.mark.parametrize(("point", "skip"), [("blobs.write", 55), ("journal.before_commit", 25), ("journal.begin", 30)])
 def test_a_full_disk_stops_the_run_at_a_commit_and_the_next_run_ends_as_if_nothing_had_happened(
     desk: Desk, point: str
 ) -> None:

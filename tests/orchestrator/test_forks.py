@@ -59,7 +59,9 @@ def test_a_fork_at_a_date_is_at_the_end_of_that_day(copied: Desk) -> None:
     assert events[last - 1].sim_time < monday_ends <= events[last].sim_time
 
 
-@pytest.mark.parametrize("at", ["3", "200", "301", "450"])
+@pytest.mark.parametrize(
+    "at", ["200", "301", *(pytest.param(at, marks=pytest.mark.slow) for at in ("3", "450", "512"))]
+)
 def test_a_fork_that_changes_nothing_relives_its_parents_life(copied: Desk, at: str) -> None:
     """The same seed and the same answers: from the fork on the same happens, one revision later."""
     forked = copied.json("fork", "Juniper", "--at", at)["office"]
@@ -231,7 +233,7 @@ def test_replay_prints_the_logs_hash_and_asks_no_model(worked: Desk) -> None:
     assert never.asked == 0
 
 
-@pytest.mark.parametrize("ablation", [(), ("--without", "reviews")])
+@pytest.mark.parametrize("ablation", [pytest.param((), marks=pytest.mark.slow), ("--without", "reviews")])
 def test_a_fork_is_replayed_too(copied: Desk, ablation: tuple[str, ...]) -> None:
     forked = copied.json("fork", "Juniper", "--at", "300", *ablation)["office"]
     assert copied.json("replay", forked)["hash"] == copied.json("log", forked, "--hash")["hash"]

@@ -50,14 +50,14 @@ def one_at_a_time(days: int, tmp_path_factory: pytest.TempPathFactory) -> str:
     return _HASHES[days]
 
 
-@pytest.mark.parametrize(("concurrency", "workers"), [(6, 4), (16, 1)])
+@pytest.mark.parametrize(("concurrency", "workers"), [(6, 4), pytest.param(16, 1, marks=pytest.mark.slow)])
 def test_however_many_work_at_once(
     days: int, one_at_a_time: str, tmp_path: Path, concurrency: int, workers: int
 ) -> None:
     assert ran(tmp_path, days, concurrency=concurrency, workers=workers) == one_at_a_time
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_however_long_each_answer_takes(days: int, one_at_a_time: str, tmp_path: Path, seed: int) -> None:
     """Heavy-tailed latency: some answers come two hundred times as late as most."""
     never = threading.Event()
