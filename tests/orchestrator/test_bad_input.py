@@ -256,18 +256,18 @@ def test_a_machine_without_user_namespaces_says_what_to_do_and_leaves_no_office(
     assert said.code == 4 and "Allow unprivileged user namespaces" in said.out
 
 
-@pytest.mark.parametrize(("point", "skip"), [("blobs.write", 55), ("journal.before_commit", 25), ("journal.begin", 30)])
+@pytest.mark.parametrize(("point", "skip"), [("blobs.write", 56), ("journal.before_commit", 25), ("journal.begin", 30)])
 def test_a_full_disk_stops_the_run_at_a_commit_and_the_next_run_ends_as_if_nothing_had_happened(
-    desk: Desk, point: str
+    desk: Desk, point: str, skip: int
 ) -> None:
-    with armed(point, Fault.NO_SPACE, skip=54):
-        said = desk("run", JUNIPER, "--days", "1", "--seed", "1", "--name", "B", "--json")
+    with armed(point, Fault.NO_SPACE, skip):
+        said = desk("run", JUNIPER, "--days", "2", "--seed", "1", "--name", "B", "--json")
     assert said.code == 4
     assert "space" in said.err.lower()
     office = said.result["office"]
-    assert f"officetown run {office} --days 1" in said.err
-    resumed = desk.json("run", office, "--days", "1")["hash"]
-    assert resumed == desk.json("run", JUNIPER, "--days", "1", "--seed", "1", "--name", "A")["hash"]
+    assert f"officetown run {office} --days 2" in said.err
+    resumed = desk.json("run", office, "--days", "2")["hash"]
+    assert resumed == desk.json("run", JUNIPER, "--days", "2", "--seed", "1", "--name", "A")["hash"]
 
 
 def test_a_full_disk_while_an_office_is_made_leaves_none(desk: Desk) -> None:
