@@ -46,18 +46,20 @@ def live(document: Document, params: Mapping[str, Any]) -> Verdict:
 
 
 def sources(document: Document, params: Mapping[str, Any]) -> Verdict:
-    """Whether each of `labels` that is stated has something in the column `Source` beside it; at least half are stated."""
-    stated, without = 0, []
-    for label in params["labels"]:
-        for grid, r, c, _ in _statements(document, label):
+    """Whether each right one of `figures` has something in the column `Source` beside it, and at least half are right."""
+    right, without = 0, []
+    figures: Mapping[str, str] = params["figures"]
+    for label, value in figures.items():
+        for grid, r, c, text in _statements(document, label)[:1]:
+            if not agrees(text, value):
+                continue
             header = [words(cell) for cell in grid.rows[_header_row(grid, ("value",))]] if grid.rows else []
             at = header.index("source") if "source" in header else c + 1
-            stated += 1
+            right += 1
             if at >= len(grid.rows[r]) or not grid.rows[r][at].strip():
                 without.append(label)
-            break
-    if 2 * stated < len(params["labels"]):
-        return False, f"only {stated} of {len(params['labels'])} figures are stated"
+    if 2 * right < len(figures):
+        return False, f"only {right} of {len(figures)} figures are right"
     return (False, f"no source beside {', '.join(without[:5])}") if without else (True, "every figure names its source")
 
 

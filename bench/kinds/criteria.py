@@ -202,7 +202,7 @@ class _Author:
             made.append(Criterion("formulas-live", f"Sums and differences in {table} are live formulas.", "P2", False,
                                   self.how, check=check))  # fmt: skip
         if table:
-            check = Check("sources", {"path": self.paths[table], "labels": list(self.outcome.figures)})
+            check = Check("sources", {"path": self.paths[table], "figures": dict(self.outcome.figures)})
             made.append(Criterion("sources-named", f"Every figure in {table} names its source.", "P2", False, self.how,
                                   check=check))  # fmt: skip
         for d in self._deliverables(prose=True):

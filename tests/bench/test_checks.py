@@ -166,11 +166,13 @@ def test_live_means_over_cells_and_right() -> None:
 
 
 def test_sources_stand_beside_figures() -> None:
-    labels = {"labels": ["Bank total", "Open items"]}
-    assert tables.sources(book(Summary=SUMMARY, Rows=ROWS), labels)[0]
+    figures = {"figures": {"Bank total": "7.50", "Open items": "2"}}
+    assert tables.sources(book(Summary=SUMMARY, Rows=ROWS), figures)[0]
     bare = [SUMMARY[0], [*SUMMARY[1][:2], ""], SUMMARY[2]]
-    assert not tables.sources(book(Summary=bare, Rows=ROWS), labels)[0]
-    assert not tables.sources(book(Summary=[["Item", "Value", "Source"], ["x", 1, "y"]]), labels)[0]
+    assert not tables.sources(book(Summary=bare, Rows=ROWS), figures)[0]
+    assert not tables.sources(book(Summary=[["Item", "Value", "Source"], ["x", 1, "y"]]), figures)[0]
+    wrong = [SUMMARY[0], ["Bank total", 1, "x"], ["Open items", 9, "y"]]
+    assert not tables.sources(book(Summary=wrong, Rows=ROWS), figures)[0], "sources of wrong figures earn nothing"
 
 
 # -- prose --------------------------------------------------------------------------------------------------------------
