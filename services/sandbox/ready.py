@@ -108,7 +108,7 @@ def execute(
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=complaints, env={}, cwd="/",
             pass_fds=(listing, *handed), umask=0o022, user=uid, group=None if uid is None else slots.GROUP,
-            extra_groups=None if uid is None else [],
+            extra_groups=None if uid is None else [], process_group=0,
         )  # fmt: skip
     finally:
         os.close(listing)

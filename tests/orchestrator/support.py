@@ -75,7 +75,7 @@ def start(
     """Start a command in a child process."""
     return subprocess.Popen(
         [sys.executable, "-m", *program, *arguments], cwd=ROOT, env=child_environ(home, **(environ or {})),
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
@@ -47,8 +48,9 @@ def test_a_signal_stops_at_a_commit_and_going_on_ends_as_if_nothing_had_happened
 ) -> None:
     process = start(tmp_path, "run", JUNIPER, "--days", "2", "--seed", "5", "--follow")
     office = told(process, r"^Office ([0-9a-f]{12}) ")[1]
-    told(process, r"^  \d\d:\d\d  .* mails ")
-    process.send_signal(number)
+    told(process, r"^  \d\d:\d\d  .* delegates ")
+    # As a terminal does it: the sandboxes are in reach too, and their commands must not die of it.
+    os.killpg(process.pid, number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert "Stopping at the next commit" in err
@@ -71,6 +73,34 @@ def test_a_paced_run_hears_ctrl_c_while_it_waits(tmp_path: Path) -> None:
     out, _ = process.communicate(timeout=20)
     assert process.returncode == 130
     assert f"officetown run {office} --days 2" in out
+
+
+INTERRUPTED = """
+import os, pathlib, signal, sys, threading
+from services.sandbox.bubblewrap import Bubblewrap
+from services.storage.blobs import FileBlobs
+from simulator.ports import SandboxSpec
+
+heard = threading.Event()
+signal.signal(signal.SIGINT, lambda *_: heard.set())
+provider = Bubblewrap(FileBlobs(pathlib.Path(sys.argv[1])))
+sandbox = provider.start(SandboxSpec("x", (), {"company": (), "services": (), "task": ()}, 1_767_571_200))
+threading.Timer(0.3, lambda: os.killpg(os.getpgrp(), signal.SIGINT)).start()
+result = sandbox.run("sleep 1; echo done")
+print(heard.is_set(), result.exit_code, result.stdout.strip())
+sandbox.close()
+provider.close()
+"""
+
+
+@pytest.mark.sandbox
+def test_ctrl_c_in_a_terminal_does_not_reach_the_sandboxes(tmp_path: Path) -> None:
+    """A terminal signals the whole group; a command at work is finished and its result stored."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)], cwd=ROOT, env=child_environ(tmp_path), capture_output=True,
+        text=True, timeout=60, start_new_session=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["True", "0", "done"], done.stderr
 
 
 # -- SIGKILL ----------------------------------------------------------------------------------------------------------
