@@ -1,4 +1,17 @@
-"""The half year of Juniper that the acceptance tests look at: run once a session, some minutes on two cores."""
+"""The acceptance tests of issue 2, "The office lives", and the half year of Juniper that they share.
+
+Run by `make test-slow`; some minutes on two cores. What the issue says is shown by, and where:
+
+- half a year's files, work, reviews, questions, meetings, conflicts: `test_half_year`
+- sixty deliverables that depend on an earlier accepted result, chains four deep: `test_dependencies`
+- twelve frozen tasks without leaks, calibrated, scored alike by every path: `test_frozen`
+- offices from briefs: `test_briefs`; the demo: `test_demo`
+- a matter like STORY.md's, lived by the offline professional: `test_matter`; told by a script: `tests/story`
+- the offline reviewer's twelve damages and sound works, in conversation: `tests/offline/test_work.py`; by the reviewer's
+  eye alone: `tests/professions/test_review.py`
+- one hash whatever the concurrency, latency, database, or number of kills: `tests/orchestrator/test_same_hash.py` and
+  `test_stopping.py`
+"""
 
 from __future__ import annotations
 

@@ -41,6 +41,12 @@ def place(chosen: list[SnapshotInfo]) -> Path:
 
 
 @pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder of results: a trial that was made is not made again."""
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
 def moments(half_year: Lived, chosen: list[SnapshotInfo]) -> dict[str, Office]:
     """The office as of each snapshot's revision, folded from the log."""
     revisions = {info.id: int(frozen.manifest(Path(info.folder))["revision"]) for info in chosen}
@@ -83,7 +89,9 @@ def test_the_calibration_table_holds_for_all(chosen: list[SnapshotInfo]) -> None
             assert (shown[name].passed, shown[name].weighted) == (False, 0.0), (info.id, name)
         misses = [row for name, row in shown.items() if name.startswith("near miss: ")]
         assert len(misses) == info.required >= 3
-        assert all(row.passed is False and 0 < row.weighted < 1 for row in misses), info.id
+        assert all(row.passed is False and row.weighted < 1 for row in misses), info.id
+        # In a later round all but one thing may have been there already, and what was there earns nothing by itself.
+        assert all(row.weighted > 0 for row in misses) or info.round > 1, info.id
 
 
 # -- what is mounted ----------------------------------------------------------------------------------------------------
@@ -181,9 +189,9 @@ def trials(desk: Desk, place: Path, agent: str, results: Path) -> list[dict[str,
     return found
 
 
-def test_the_oracle_scores_one_and_doing_nothing_zero(desk: Desk, place: Path, tmp_path: Path) -> None:
+def test_the_oracle_scores_one_and_doing_nothing_zero(desk: Desk, place: Path, results: Path) -> None:
     for agent, passed, weighted in (("oracle", True, 1.0), ("nop", False, 0.0)):
-        scores = {(t["outcome"], t["passed"], t["weighted"]) for t in trials(desk, place, agent, tmp_path)}
+        scores = {(t["outcome"], t["passed"], t["weighted"]) for t in trials(desk, place, agent, results)}
         assert scores == {("passed" if passed else "failed", passed, weighted)}
 
 
@@ -201,7 +209,7 @@ class Lacking:
 
 
 def test_the_tests_run_by_hand_give_the_same_reward(
-    half_year: Lived, chosen: list[SnapshotInfo], place: Path, tmp_path: Path
+    half_year: Lived, chosen: list[SnapshotInfo], place: Path, results: Path, tmp_path: Path
 ) -> None:
     """For work that is right, work that lacks a deliverable, and none: by `tests/test.sh` and by `eval`."""
     folders = {info.id: Path(info.folder) for info in chosen}
@@ -212,7 +220,7 @@ def test_the_tests_run_by_hand_give_the_same_reward(
     (tmp_path / "lacking.py").write_text(AGENT.replace("SOLUTIONS", repr(given)))
     between = 0
     for agent in ("oracle", "nop", "lacking:Lacking"):
-        by_eval = {t.snapshot: t.marks for t in _evaluated(half_year, place, agent, tmp_path)}
+        by_eval = {t.snapshot: t.marks for t in _evaluated(half_year, place, agent, results, tmp_path)}
         for name, folder in folders.items():
             home, logs = tmp_path / agent[:4] / name / "home", tmp_path / agent[:4] / name / "logs"
             home.mkdir(parents=True)
@@ -237,11 +245,11 @@ def _all_but_the_last(folder: Path) -> dict[str, bytes]:
     return {path: (solution / path).read_bytes() for path in asked[:-1]}
 
 
-def _evaluated(half_year: Lived, place: Path, agent: str, search: Path) -> list[Trial]:
+def _evaluated(half_year: Lived, place: Path, agent: str, results: Path, search: Path) -> list[Trial]:
     with half_year.house() as house:
         return api.evaluate_snapshots(
             [place], agent, provider=house.sandboxes(), blobs=house.blobs,
-            grader_python=find().path / "bin" / "python3", results=search / "results", search=search,
+            grader_python=find().path / "bin" / "python3", results=results, search=search,
         )  # fmt: skip
 
 

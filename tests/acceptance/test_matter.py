@@ -134,7 +134,8 @@ class Month:
         if mail is None or not papers:
             return None
         named = self._note(links, "mail", mail)
-        named &= self._note(links, "request", self.first(RequestMade, lambda e, p: p.request.id == request.id))
+        made = self.first(RequestMade, lambda e, p: p.request.id == request.id)
+        named &= self._note(links, "request", made)
         taken = self.first(RequestAnswered, lambda e, p: p.request == request.id and p.state == "accepted")
         named &= self._note(links, "accepted request", taken)
         return mail[1].mail if named else None
@@ -177,7 +178,8 @@ class Month:
                 set(p.mail.attachments) == files and {self.office.people[to].client for to in p.mail.to} == {client}
             ),
         )
-        named = self._note(links, "share", shared) and self._note(links, "sign-off", self.first(FileAccepted, signs))
+        signed = self.first(FileAccepted, signs)
+        named = self._note(links, "share", shared) and self._note(links, "sign-off", signed)
         named = named and self._note(links, "release", freed) and self._note(links, "answer", sent)
         return sent[1].mail if named and sent is not None else None
 
@@ -196,7 +198,8 @@ class Month:
         if promise is None or not self._note(links, "fulfilled", fulfilled):
             return False
         links["promise"] = promise[0]
-        return self._note(links, "kept", self.first(MemoryClosed, lambda e, p: p.memory == promise[1].memory.id))
+        closed = self.first(MemoryClosed, lambda e, p: p.memory == promise[1].memory.id)
+        return self._note(links, "kept", closed)
 
 
 @pytest.fixture(scope="module")
