@@ -11,8 +11,9 @@ from orchestrator.output import Out
 from services.storage.memory import MemoryJournal
 from services.storage.reader import JournalReader
 from simulator.conversation import Message, ModelRequest, ModelResponse
-from simulator.engine.environment import Environment, Parked, Settings
+from simulator.engine.environment import Bodies, Environment, Parked, Settings
 from simulator.engine.history import Log, as_of
+from simulator.engine.inbound import RecordedInbound
 from simulator.engine.loop import Engine
 from simulator.errors import CorruptStore, WorkFailed
 from simulator.events import decode
@@ -105,7 +106,10 @@ def replay(house: House, out: Out, reference: str) -> str:
     journal = TapeOnly(reader)
     journal.commit(1, given, {})
     start = fold(decode(data) for data in given)
-    env = Environment(journal, house.blobs, NoMoreAnswers(), NoSandbox(), house.renderer, Settings(16, 16))
+    inbound = RecordedInbound((decode(data) for _, data in reader.events(len(given), head)), Bodies(reader))
+    env = Environment(
+        journal, house.blobs, NoMoreAnswers(), NoSandbox(), house.renderer, Settings(16, 16), inbound=inbound
+    )
     Engine(env, start, lambda revision: as_of(journal, revision)).run(office.now)
     old, new = log_hash(Beginning(reader, head)), log_hash(Beginning(journal, head))
     out.say(new)

@@ -389,6 +389,27 @@ class TimerSet(Payload, frozen=True, tag="timer.set/1"):
     timer: Timer
 
 
+class InboundArrived(Payload, frozen=True, tag="inbound.arrived/1"):
+    """An act from outside came in, after the revision before this event's (RULE 4)."""
+
+    key: str
+    actor: str
+    tool: str
+    arguments: Body
+
+
+class RoleTaken(Payload, frozen=True, tag="role.taken/1"):
+    """A person plays this role from now on: it has no activation and no floor (RULE 4)."""
+
+    person: str
+
+
+class RoleReturned(Payload, frozen=True, tag="role.returned/1"):
+    """The role is the model's again."""
+
+    person: str
+
+
 class ConflictRaised(Payload, frozen=True, tag="conflict.raised/1"):
     conflict: Conflict
 
@@ -403,7 +424,7 @@ AnyPayload = (
     | RoundOpened | SegmentLanded | QuestionAsked | QuestionAnswered | WorkSubmitted | WorkReviewed |
     DelegationWithdrawn
     | MemoryNoted | MemoryClosed | LookedInto | ActivationStarted | ActivationLanded | SessionOpened | StimulusArrived
-    | TimerSet | ConflictRaised
+    | TimerSet | ConflictRaised | InboundArrived | RoleTaken | RoleReturned
 )  # fmt: skip
 
 

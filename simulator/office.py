@@ -118,6 +118,8 @@ class Office(msgspec.Struct, frozen=True):
     """person -> ids of open memory records."""
 
     inboxes: HashTrieMap[str, tuple[Stimulus, ...]] = EMPTY
+    held: HashTrieMap[str, bool] = EMPTY
+    """People whose role a person outside plays (RULE 4): they have no activation."""
     running: HashTrieMap[str, Running] = EMPTY
     busy: HashTrieMap[str, str] = EMPTY
     """person -> id of the activation that occupies them."""

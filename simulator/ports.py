@@ -206,3 +206,21 @@ class Journal(Protocol):
     def save_checkpoint(self, revision: int, fold_version: str, data: bytes) -> None: ...
     def load_checkpoint(self, fold_version: str, upto: int | None = None) -> tuple[int, bytes] | None: ...
     def close(self) -> None: ...
+
+
+# -- what comes in -----------------------------------------------------------------------------------------------------
+
+
+class InboundItem(msgspec.Struct, frozen=True):
+    """One act from outside. `key` names it for ever; `arguments` is the act's JSON; `actor` whose rights it has."""
+
+    key: str
+    actor: str
+    tool: str
+    arguments: str = "{}"
+
+
+class Inbound(Protocol):
+    """Where inbound items come from. `committed` says whether everything before `revision` is committed."""
+
+    def take(self, revision: int, committed: bool) -> tuple[InboundItem, ...]: ...

@@ -11,7 +11,7 @@ from simulator.conversation import ModelRequest
 from simulator.errors import CorruptStore
 from simulator.events import Event
 from simulator.office import Office
-from simulator.ports import BlobStore, Journal, Model, Renderer, SandboxProvider
+from simulator.ports import BlobStore, Inbound, Journal, Model, Renderer, SandboxProvider
 from simulator.records import Body
 
 
@@ -118,6 +118,7 @@ class Environment(msgspec.Struct):
     pacer: Pacer = Unpaced()
     observers: tuple[Observer, ...] = ()
     worst_case: Callable[[ModelRequest], int] = free_of_charge
+    inbound: Inbound | None = None
 
 
 def need(text: str | None, what: str) -> str:

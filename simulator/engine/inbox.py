@@ -43,7 +43,7 @@ def choose(office: Office, person: str, now: int) -> tuple[tuple[Stimulus, ...],
 def start_due(office: Office, person: str, now: int) -> int | None:
     """Return when, from `now` on, a person's next activation may start, or None where nothing wakes them."""
     who = office.people.get(person)
-    if who is None or not who.active or person in office.busy:
+    if who is None or not who.active or person in office.busy or person in office.held:
         return None
     waking = [s.at for s in office.inboxes.get(person, ()) if s.wakes]
     if not waking:

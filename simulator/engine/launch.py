@@ -92,7 +92,8 @@ class Launcher:
         entry = office.entries[entry_id]
         declined = {who for who, answer in entry.answers if answer == "declined"}
         wanted = [p for p in dict.fromkeys((entry.organizer, *entry.attendees)) if p not in declined]
-        present = tuple(p for p in wanted if p not in office.busy and p in office.people and office.people[p].active)
+        taken = {p for p in wanted if p in office.busy or p in office.held}
+        present = tuple(p for p in wanted if p not in taken and p in office.people and office.people[p].active)
         if entry.organizer not in present or len(present) < 2:
             return None
         actor = MEETING_ACTOR + entry_id

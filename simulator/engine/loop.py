@@ -19,6 +19,7 @@ from simulator.conversation import ModelRequest, ModelResponse, ToolCall
 from simulator.demand import period_of, variety
 from simulator.engine.agenda import MEETING_ACTOR, Agenda, Item, Key, Phase
 from simulator.engine.environment import Bodies, Environment, Parked
+from simulator.engine.inbound import Door
 from simulator.engine.inbox import start_due
 from simulator.engine.landing import Landing
 from simulator.engine.launch import Launcher
@@ -63,11 +64,12 @@ class Engine:
         self.record = Recorder(env, office, self.bodies)
         self.launcher = Launcher(env, self.bodies, self.record, history)
         self.landing = Landing(env, self.bodies, self.record)
+        self.door = Door(self.record, env.blobs)
         self.agenda = Agenda()
         self.runs: dict[str, Run] = {}
         self._withdrawn: list[SegmentRun] = []
         self.now = office.now
-        self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[Done | None] = queue.SimpleQueue()
         self._in_flight = 0
         self._pool: ThreadPoolExecutor | None = None
         self._fault: BaseException | None = None
@@ -118,18 +120,36 @@ class Engine:
     def _step(self, until: int) -> bool:
         """Process what may be processed now, then wait for a worker. False when there is nothing left to do."""
         self._collect(block=False)
+        self._let_in()
         while not self._halted and self._ready(until):
             self._process(self.agenda.pop())
             self._collect(block=False)
             if self.record.waiting >= self.env.settings.commit_items:
                 self.record.flush()
+            self._let_in()
         self.record.flush()
+        if self._let_in():
+            return True
         if self._halted or not self._in_flight:
             return False
         if self._beyond(until):
             return False
         self._collect(block=True)
         return True
+
+    def _let_in(self) -> bool:
+        """Let in what has come from outside: between two commits, at the last landed instant (RULE 4)."""
+        if self.env.inbound is None or self._halted:
+            return False
+        items = self.env.inbound.take(self.office.revision, self.record.waiting == 0)
+        for item in items:
+            self.door.enter(item)
+        self._take_news()
+        return bool(items)
+
+    def poke(self) -> None:
+        """Wake the engine's thread while it waits for a worker: something came in. Safe from any thread."""
+        self._done.put(None)
 
     @property
     def _halted(self) -> bool:

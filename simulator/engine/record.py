@@ -54,21 +54,19 @@ class Recorder:
                 self._withdrawn.append(payload.delegation)
             elif isinstance(payload, RoundOpened):
                 self.opened_rounds[payload.delegation, payload.number] = self.office
-            elif isinstance(payload, MailSent) and payload.mail.external:
-                self._outbox.append(
-                    OutboxItem(
-                        f"mail:{payload.mail.id}", f"mail:{payload.mail.sender}", "mail", canonical(payload.mail)
-                    )
-                )
-            elif isinstance(payload, MessagePosted) and self.env.settings.carriers:
-                self._outbox.append(
-                    OutboxItem(
-                        f"message:{payload.message.id}",
-                        f"room:{payload.message.room}",
-                        "message",
-                        canonical(payload.message),
-                    )
-                )
+            else:
+                self._sends(payload)
+
+    def _sends(self, payload: Payload) -> None:
+        """Put into the outbox what leaves the firm: its own mail to outside people; messages where a carrier takes them."""
+        if isinstance(payload, MailSent):
+            mail = payload.mail
+            if mail.external and self.office.people[mail.sender].kind == "staff":
+                self._outbox.append(OutboxItem(f"mail:{mail.id}", f"mail:{mail.sender}", "mail", canonical(mail)))
+        elif isinstance(payload, MessagePosted) and self.env.settings.carriers:
+            message = payload.message
+            lane = f"room:{message.room}"
+            self._outbox.append(OutboxItem(f"message:{message.id}", lane, "message", canonical(message)))
 
     def take_news(self) -> tuple[tuple[Timer, ...], tuple[str, ...]]:
         """Return, once, the timers set and the people woken since last asked."""

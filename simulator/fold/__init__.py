@@ -62,6 +62,9 @@ HANDLERS: dict[type[e.Payload], Callable[[Office, e.Event, Any], None]] = {
     e.SessionOpened: engine.session_opened,
     e.StimulusArrived: engine.stimulus_arrived,
     e.TimerSet: engine.timer_set,
+    e.InboundArrived: engine.inbound_arrived,
+    e.RoleTaken: engine.role_taken,
+    e.RoleReturned: engine.role_returned,
     e.ConflictRaised: engine.conflict_raised,
 }
 

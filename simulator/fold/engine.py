@@ -12,9 +12,12 @@ from simulator.events import (
     ConflictRaised,
     DemandSet,
     Event,
+    InboundArrived,
     LookedInto,
     MemoryClosed,
     MemoryNoted,
+    RoleReturned,
+    RoleTaken,
     SessionOpened,
     StimulusArrived,
     TimerSet,
@@ -108,6 +111,19 @@ def stimulus_arrived(o: Office, event: Event, p: StimulusArrived) -> None:
 
 def timer_set(o: Office, event: Event, p: TimerSet) -> None:
     set_timer(o, p.timer)
+
+
+def inbound_arrived(o: Office, event: Event, p: InboundArrived) -> None:
+    counts = o.counts.insert(f"in:{p.key}", 1).insert(f"i:{p.actor}", o.counts.get(f"i:{p.actor}", 0) + 1)
+    put(o, counts=counts)
+
+
+def role_taken(o: Office, event: Event, p: RoleTaken) -> None:
+    put(o, held=o.held.insert(p.person, True))
+
+
+def role_returned(o: Office, event: Event, p: RoleReturned) -> None:
+    put(o, held=o.held.discard(p.person), woken=(*o.woken, p.person))
 
 
 def conflict_raised(o: Office, event: Event, p: ConflictRaised) -> None:
