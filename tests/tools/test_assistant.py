@@ -28,6 +28,10 @@ def raw(name: str, arguments: str, call_id: str = "c1") -> ModelResponse:
     return ModelResponse(tool_calls=(ToolCall(call_id, name, arguments),), finish="tool_calls")
 
 
+def ended(agent: AssistantLoop) -> Ended | None:
+    return agent.ended
+
+
 def answers(agent: AssistantLoop) -> list[dict[str, Any]]:
     return [msgspec.json.decode(m.content) for m in agent.messages if m.role == "tool"]
 
@@ -38,7 +42,7 @@ def answers(agent: AssistantLoop) -> list[dict[str, Any]]:
 def test_sandbox_calls_are_handed_back_in_order_and_their_results_taken() -> None:
     agent = loop()
     wanted = agent.take(calls(call("bash", command="ls"), call("read", path="a"), call("write", path="b", text="x")))
-    assert [c.name for c in wanted] == ["bash", "read", "write"] and agent.ended is None
+    assert [c.name for c in wanted] == ["bash", "read", "write"] and ended(agent) is None
     for one in wanted:
         agent.observe(one, '{"ok":true}')
     assert [m.tool_call_id for m in agent.messages if m.role == "tool"] == [c.id for c in wanted]
@@ -46,37 +50,38 @@ def test_sandbox_calls_are_handed_back_in_order_and_their_results_taken() -> Non
 
 def test_submitting_and_asking_end_the_segment_with_their_words() -> None:
     agent = loop()
-    assert agent.take(call("submit", report="all done")) == () and agent.ended == Ended("submitted", "all done")
+    assert agent.take(call("submit", report="all done")) == () and ended(agent) == Ended("submitted", "all done")
     agent = loop()
-    assert agent.take(call("ask_principal", question="fees?")) == () and agent.ended == Ended("asked", "fees?")
+    assert agent.take(call("ask_principal", question="fees?")) == () and ended(agent) == Ended("asked", "fees?")
 
 
 def test_work_in_the_same_answer_as_a_submission_is_still_done_whatever_the_order() -> None:
     agent = loop()
     wanted = agent.take(calls(call("write", path="a", text="x"), call("submit", report="done"), call("bash", command="ls")))
-    assert [c.name for c in wanted] == ["write", "bash"] and agent.ended == Ended("submitted", "done")
+    assert [c.name for c in wanted] == ["write", "bash"] and ended(agent) == Ended("submitted", "done")
 
 
 def test_of_two_endings_in_one_answer_the_first_counts() -> None:
     agent = loop()
     agent.take(calls(call("ask_principal", question="fees?"), call("submit", report="done")))
-    assert agent.ended == Ended("asked", "fees?")
+    assert ended(agent) == Ended("asked", "fees?")
 
 
 def test_a_malformed_submission_is_none() -> None:
     agent = loop()
     agent.take(calls(call("submit", report=3), call("bash", command="ls")))
-    assert agent.ended is None and answers(agent)[0]["ok"] is False
+    assert ended(agent) is None and answers(agent)[0]["ok"] is False
 
 
 def test_words_without_a_call_are_nudged_once_and_then_end_it() -> None:
     agent = loop()
-    assert agent.take(ModelResponse("I think so")) == () and agent.ended is None
+    assert agent.take(ModelResponse("I think so")) == () and ended(agent) is None
     assert agent.messages[-1] == Message("user", render("nudge"))
     agent.take(call("bash", command="ls"))
     agent.take(ModelResponse("I still think so " * 100))
-    assert agent.ended is not None and agent.ended.outcome == "stopped"
-    assert agent.ended.text.startswith("the assistant stopped without submitting: I still") and len(agent.ended.text) < 400
+    last = ended(agent)
+    assert last is not None and last.outcome == "stopped"
+    assert last.text.startswith("the assistant stopped without submitting: I still") and len(last.text) < 400
 
 
 @pytest.mark.parametrize(
@@ -86,35 +91,35 @@ def test_words_without_a_call_are_nudged_once_and_then_end_it() -> None:
 def test_an_answer_that_cannot_go_on_ends_it_with_the_reason(finish: Any, text: str) -> None:
     agent = loop()
     assert agent.take(ModelResponse("half", finish=finish)) == ()
-    assert agent.ended == Ended("stopped", text) and agent.messages[-1].role == "assistant"
+    assert ended(agent) == Ended("stopped", text) and agent.messages[-1].role == "assistant"
 
 
 def test_a_cut_answer_with_whole_calls_goes_on() -> None:
     agent = loop()
     response = ModelResponse(tool_calls=call("bash", command="ls").tool_calls, finish="length")
-    assert len(agent.take(response)) == 1 and agent.ended is None
+    assert len(agent.take(response)) == 1 and ended(agent) is None
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_the_turn_limit_counts_model_calls_and_lets_the_last_results_in(limit: int) -> None:
     agent = loop(limit)
     for turn in range(limit):
-        assert agent.ended is None
+        assert ended(agent) is None
         (one,) = agent.take(call("bash", command=f"echo {turn}"))
-        assert agent.ended is None, "the last call is carried out"
+        assert ended(agent) is None, "the last call is carried out"
         agent.observe(one, "{}")
         agent.settle()
-    assert agent.ended == Ended("stopped", f"the limit of {limit} turns was reached") and agent.turns == limit
+    assert ended(agent) == Ended("stopped", f"the limit of {limit} turns was reached") and agent.turns == limit
 
 
 def test_submitting_on_the_last_turn_counts_and_malformed_calls_use_it_up() -> None:
     agent = loop(1)
     agent.take(call("submit", report="x"))
     agent.settle()
-    assert agent.ended == Ended("submitted", "x")
+    assert ended(agent) == Ended("submitted", "x")
     agent = loop(1)
     agent.take(raw("bash", "{"))
-    assert agent.ended == Ended("stopped", "the limit of 1 turns was reached")
+    assert ended(agent) == Ended("stopped", "the limit of 1 turns was reached")
 
 
 MALFORMED = (
@@ -127,7 +132,7 @@ MALFORMED = (
 @pytest.mark.parametrize("text", MALFORMED)
 def test_malformed_arguments_of_any_shape_are_answered_and_never_raise(text: str) -> None:
     agent = loop()
-    assert agent.take(raw("bash", text)) == () and agent.ended is None
+    assert agent.take(raw("bash", text)) == () and ended(agent) is None
     (answer,) = answers(agent)
     assert answer["ok"] is False and answer["error"].startswith("the arguments of bash are not valid: ")
     assert "\n" not in answer["error"] and len(answer["error"]) < 300
@@ -152,7 +157,7 @@ def test_an_unknown_tool_is_told_which_there_are() -> None:
     assert answers(agent)[0]["error"] == "there is no tool 'sudo'; there are: read, bash, edit, write, ask_principal, submit"
     agent = loop(ask=False)
     agent.take(call("ask_principal", question="x"))
-    assert agent.ended is None and "there is no tool 'ask_principal'" in answers(agent)[0]["error"]
+    assert ended(agent) is None and "there is no tool 'ask_principal'" in answers(agent)[0]["error"]
     assert [t.name for t in tool_specs(False)] == ["read", "bash", "edit", "write", "submit"]
 
 
@@ -160,13 +165,13 @@ def test_too_many_malformed_calls_in_a_row_end_it_and_one_good_one_forgives() ->
     agent = loop(99)
     for _ in range(BAD_CALLS - 1):
         agent.take(raw("bash", "{"))
-    assert agent.ended is None
+    assert ended(agent) is None
     agent.take(call("bash", command="ls"))
     for _ in range(BAD_CALLS - 1):
         agent.take(raw("bash", "{"))
-    assert agent.ended is None
+    assert ended(agent) is None
     agent.take(raw("bash", "{"))
-    assert agent.ended == Ended("stopped", "too many malformed tool calls in a row")
+    assert ended(agent) == Ended("stopped", "too many malformed tool calls in a row")
 
 
 # -- carrying out --------------------------------------------------------------------------------------------------------
