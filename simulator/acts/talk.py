@@ -237,6 +237,9 @@ def respond(ctx: ActContext, args: a.Respond) -> Outcome:
     if ctx.actor not in entry.attendees:
         raise Refused("you are not invited to that event")
     _still_on(entry)
+    returning = args.answer != "declined" and (ctx.actor, "declined") in entry.answers
+    if returning and entry.kind == "meeting" and clash(ctx.office, ctx, ctx.actor, entry.start, entry.minutes, entry.id):
+        raise Refused("you have taken something else for that time since you declined")
     return Outcome((EntryAnswered(entry.id, ctx.actor, args.answer),), {"event": entry.id, "answer": args.answer})
 
 

@@ -176,6 +176,20 @@ def test_an_invitation_is_answered_and_answered_anew(desk: Desk) -> None:
     assert desk.notices("elena") == ["daniel declined Talk"]
 
 
+def test_who_declined_comes_back_only_while_the_time_is_still_free(desk: Desk) -> None:
+    """RULE 18: a slot that was given away is not taken twice."""
+    event = plan(desk)
+    desk.act("daniel", "respond", event=event, answer="declined")
+    other = plan(desk, "quinn", f"{TUESDAY} 10:15")
+    for answer in ("accepted", "tentative"):
+        said = desk.refused("daniel", "respond", event=event, answer=answer)
+        assert said == "you have taken something else for that time since you declined"
+    desk.act("daniel", "respond", event=other, answer="declined")
+    assert desk.act("daniel", "respond", event=event, answer="accepted")
+    assert "something else" in desk.refused("daniel", "respond", event=other, answer="accepted")
+    assert desk.act("daniel", "respond", event=other, answer="declined"), "one may always stay away"
+
+
 def test_the_organizer_has_no_invitation_to_answer(desk: Desk) -> None:
     event = plan(desk)
     assert desk.refused("elena", "respond", event=event, answer="accepted") == "you are not invited to that event"
