@@ -29,6 +29,7 @@ from simulator.events import (
     decode,
 )
 from simulator.fold import apply, fold
+from simulator.fold.engine import RETRY_HOURS
 from simulator.fold.work import DELEGATION_MOVES, REQUEST_MOVES
 from simulator.office import Office
 from simulator.records import Body, FileRef, FileVersion, Meeting, Running, Stimulus
@@ -242,8 +243,12 @@ class Firm(RuleBasedStateMachine):
             saved = FileSaved(known or f"{running.id}.f0", f"home:{d.principal}", "Documents/w.md", d.principal, d.matter, version)
             desk.happen(saved, actor, running.id)
             desk.submit(work, FileRef(saved.file, number))
-        else:
+        elif desk.office.counts.get(f"u:{actor}", 0) < len(RETRY_HOURS):
             desk.happen(ActivationLanded(running.id, 1, "unavailable"))
+            return
+        else:  # the engine gives up after the last try, and says so (RULE 3)
+            desk.stop(work, "the assistant's model could not be reached")
+            desk.happen(ActivationLanded(running.id, 1, "cut"))
             return
         desk.happen(ActivationLanded(running.id, 1, "done"))
 
