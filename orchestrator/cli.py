@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from orchestrator import commands, costs, demo, looking, replaying, running, tasks
+from orchestrator import doctor as diagnosis
 from orchestrator.compose import House
 from orchestrator.output import Out
 from orchestrator.settings import read_settings
@@ -23,6 +24,7 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on the last line of stdout.")]
 OfficeName = Annotated[str, typer.Argument(metavar="OFFICE", help="Its id, the beginning of its id, or its name.")]
+NoCheck = Annotated[bool, typer.Option("--no-check", help="Do not ask the model endpoints one tiny question first.")]
 Moment = Annotated[str, typer.Option("--on", help="A revision, YYYY-MM-DD, or YYYY-MM-DD HH:MM; now without it.")]
 
 
@@ -43,6 +45,7 @@ def demo_(
 ) -> None:
     """The whole story on embedded parts, small: an office works, tasks are frozen and scored."""
     house = house_of(context)
+    house.unconnected()
     demo.demo(house, Out(json), days, seed)
     if house.stop.signal:
         raise typer.Exit(house.stop.exit_code)
@@ -59,10 +62,11 @@ def new(
     clients: Annotated[int | None, typer.Option(help="Number of clients, over the brief's.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything drawn.")] = 0,
     materials: Annotated[Path | None, typer.Option(help="Folder of your own seed documents.")] = None,
+    no_check: NoCheck = False,
     json: Json = False,
 ) -> None:
     """Make an organization package from a brief."""
-    commands.new(house_of(context), Out(json), brief, output, people, clients, seed, materials)
+    commands.new(house_of(context), Out(json), brief, output, people, clients, seed, materials, not no_check)
 
 
 @app.command()
@@ -91,13 +95,16 @@ def run(
     workers: Annotated[int, typer.Option(min=1, max=1000, help="Assistants at work at once.")] = 4,
     sandbox: Annotated[str, typer.Option(help="auto or bubblewrap.")] = "auto",
     assistant: Annotated[str, typer.Option(help="builtin.")] = "builtin",
+    no_check: NoCheck = False,
     json: Json = False,
 ) -> None:
     """Run a new office from a package, or go on with one.
 
     Ctrl-C and SIGTERM stop at a commit and say how to go on; the exit code is then 130 or 143.
     """
-    options = running.RunOptions(name, days, seed, speed, follow, budget, concurrency, workers, sandbox, assistant)
+    options = running.RunOptions(
+        name, days, seed, speed, follow, budget, concurrency, workers, sandbox, assistant, not no_check
+    )
     house = house_of(context)
     running.run(house, Out(json), reference, options)
     if house.stop.signal:
@@ -273,12 +280,11 @@ def costs_(context: typer.Context, office: OfficeName, json: Json = False) -> No
 @app.command()
 def doctor(
     context: typer.Context,
-    live: Annotated[bool, typer.Option("--live", help="Ask the model endpoint three tiny questions.")] = False,
     gc: Annotated[bool, typer.Option("--gc", help="Remove file bytes that nothing refers to any more.")] = False,
     json: Json = False,
 ) -> None:
-    """Say what works here and what does not, and what to do."""
-    commands.doctor(house_of(context), Out(json), gc, live)
+    """Say what works here and what does not, and what to do; each model endpoint is asked three tiny questions."""
+    diagnosis.doctor(house_of(context), Out(json), gc)
 
 
 def execute(arguments: Sequence[str] | None = None, make: Callable[[], House] | None = None) -> int:

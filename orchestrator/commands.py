@@ -1,4 +1,4 @@
-"""The commands that make, fork, move and mend offices. `run` is in `running`, what only looks in `looking`."""
+"""The commands that make, fork and move offices. `run` is in `running`, what only looks in `looking`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.compose import House
+from orchestrator.connecting import GENERATOR
 from orchestrator.moments import revision_at, whole_revision
 from orchestrator.naming import find_file
 from orchestrator.output import Out
-from services.models.connect import probe
 from services.packages.folder import check_folder, write_package
 from services.packages.folder import seal as seal_package
 from services.packages.generate import generate
 from services.storage import archive
-from services.storage.collect import collect
 from services.storage.reader import JournalReader
 from simulator.businesstime import calendar_for
 from simulator.engine.history import as_of
-from simulator.errors import InfrastructureError, OfficeTownError, PackageError, UsageError
+from simulator.errors import PackageError, UsageError
 from simulator.events import ActivationLanded, ActivationStarted, Event, OfficeForked, Switches, decode
 from simulator.office import Office
 from simulator.ports import Blob
@@ -34,13 +33,18 @@ _CHANGE_BYTES = 64_000_000
 
 def new(
     house: House, out: Out, brief: str, output: Path | None, people: int | None, clients: int | None, seed: int,
-    materials: Path | None,
+    materials: Path | None, check: bool = True,
 ) -> Path:  # fmt: skip
-    """Make a package from a brief and write it into a folder that is new or empty."""
+    """Make a package from a brief and write it into a folder that is new or empty.
+
+    With `check`, the generator's endpoint is asked one tiny question first.
+    """
     folder = output
     if folder is not None and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not an empty folder: name another with -o.")
-    model = house.connect(say=out.say).model
+    if check:
+        house.check(GENERATOR, say=out.say)
+    model = house.connect(say=out.say, roles=GENERATOR).model
     package = generate(brief, model, people, clients, seed, materials, lambda stage, text: out.say(f"{stage}: {text}"))
     folder = folder or _free(house.settings.packages, f"{_slug(package.organization.name)}-{seed}")
     write_package(package, folder)
@@ -160,48 +164,3 @@ def unpack(house: House, out: Out, file: Path, name: str) -> None:
     row = house.row(office_id)
     out.say(f"Office {office_id} ({row.name}) is here: {row.head} events.")
     out.result({"office": office_id})
-
-
-# -- doctor -----------------------------------------------------------------------------------------------------------
-
-
-def doctor(house: House, out: Out, gc: bool, live: bool) -> None:
-    """Say in plain words what works here; raise InfrastructureError (exit 4) where something does not."""
-    faults: list[str] = []
-
-    def look(what: str, question: Callable[[], str]) -> None:
-        try:
-            out.say(f"{what}: {question()}")
-        except OfficeTownError as fault:
-            faults.append(f"{what}: {fault}")
-            out.say(f"{what}: {fault}")
-
-    def sandbox() -> str:
-        provider = house.sandboxes()
-        return f"{provider.name} works; left over from a crash and removed: {provider.reap()}"
-
-    def collected() -> str:
-        count, size = collect(house.offices, house.blobs, time.time())
-        return f"{count} files that nothing refers to are removed, {size // 1024} KiB"
-
-    out.say(f"State: {house.settings.home}")
-    look("Database", lambda: f"{house.database}, {len(house.offices.list())} offices")
-    look("Model", lambda: _model(house, live))
-    look("Sandbox", sandbox)
-    if gc:
-        look("Store", collected)
-    out.result({"faults": faults})
-    if faults:
-        raise InfrastructureError("Something does not work here yet; see above.")
-
-
-def _model(house: House, live: bool) -> str:
-    chosen = house.settings.model
-    if chosen.offline:
-        return "the offline professional, which is no language model (OFFICETOWN_MODEL_URL names a real one)"
-    if not live:
-        return f"{chosen.name} at {chosen.url} (--live tries it)"
-    able = probe(house.wire())
-    if able.fault is not None:
-        raise InfrastructureError(f"{chosen.name} at {chosen.url}: {able.fault.reason} ({able.fault.detail})")
-    return f"{able.model or chosen.name} at {chosen.url} answers; tools: {able.tools}; structured: {able.structured}"

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from orchestrator.configfile import ROLES
+from orchestrator.connecting import OFFICE, Connected, Line, Tried, check, connect, lines, require_price
 from orchestrator.maildrop import Maildrop
-from orchestrator.metering import Failures, Metered
-from orchestrator.settings import PRICES, Settings
+from orchestrator.provenance import note_run
+from orchestrator.settings import ModelSettings, Settings
 from orchestrator.stopping import Stop
 from services.documents.renderer import DocumentRenderer
-from services.models.classify import Fault
-from services.models.connect import Surroundings, connect, wire_of
+from services.models.connect import Abilities, Surroundings, probe, wire_of
 from services.models.ledger import Budget
-from services.models.wire import OpenAIWire
 from services.offline import OfflineProfessional
 from services.packages.folder import read_package
 from services.sandbox.bubblewrap import Bubblewrap
@@ -25,10 +25,9 @@ from services.storage.database import Database
 from services.storage.journal import OfficeRow, Offices
 from services.storage.outbox import Outbox
 from services.storage.statements import INSERT_EVENTS
-from services.storage.writer import StoredJournal
 from simulator.businesstime import calendar_for
-from simulator.conversation import ModelRequest
-from simulator.engine.environment import Environment, Observer, Pacer, Unpaced, free_of_charge
+from simulator.conversation import Role
+from simulator.engine.environment import Environment, Observer, Pacer, Unpaced
 from simulator.engine.environment import Settings as EngineSettings
 from simulator.engine.history import as_of
 from simulator.engine.loop import Engine
@@ -40,24 +39,6 @@ from simulator.ports import BlobStore, Model, SandboxProvider
 
 SANDBOXES = ("auto", "bubblewrap")
 _PUMPED_AT_THE_END = 100_000
-
-
-class Connected:
-    """A model with its price: `worst_case` of a call, and what its `failures` may have cost, in millionths."""
-
-    def __init__(
-        self,
-        model: Model,
-        worst_case: Callable[[ModelRequest], int] = free_of_charge,
-        failures: Failures | None = None,
-    ) -> None:
-        self.model = model
-        self.worst_case = worst_case
-        self.failures = failures
-
-    def metered(self, journal: StoredJournal) -> Model:
-        """Return the model as an office's run asks it: what got no answer is charged for what it was, no more."""
-        return self.model if self.failures is None else Metered(self.model, journal, self.failures)
 
 
 class House:
@@ -86,47 +67,62 @@ class House:
         self._sandboxes = sandboxes
         self._made = ExitStack()
 
-    def connect(self, budget: Budget | None = None, say: Callable[[str], None] = lambda text: None) -> Connected:
-        """Return the model that the settings name. `say` is told of faults that are being waited out."""
+    def connect(
+        self,
+        budget: Budget | None = None,
+        say: Callable[[str], None] = lambda text: None,
+        roles: tuple[Role, ...] = OFFICE,
+    ) -> Connected:
+        """Return the models that the settings name for some roles. `say` is told of faults that are being waited out."""
         if self._model is not None:
             return Connected(self._model)
-        if self.settings.model.offline:
-            return Connected(OfflineProfessional())
-        wire = self.wire()
-        failures = Failures(wire.worst_cost)
+        return connect(self._models(roles), self._around(), self._made, budget, say)
 
-        def on_fault(request: ModelRequest, fault: Fault, attempt: int) -> None:
-            failures.on_fault(request, fault, attempt)
-            say(f"The model does not answer ({fault.reason}), attempt {attempt} for {request.call[0]}.")
+    def check(
+        self,
+        roles: tuple[Role, ...] = OFFICE,
+        left: int | None = None,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> tuple[Tried, ...]:
+        """Ask the endpoints of some roles one tiny question each; see `connecting.check`."""
+        return () if self._model is not None else check(self.lines(roles), self._around(), left, say)
 
-        return Connected(connect(wire, self._around(), budget=budget, on_fault=on_fault), wire.worst_cost, failures)
+    def lines(self, roles: tuple[Role, ...] = ROLES) -> list[Line]:
+        """Return the distinct endpoints that are set up for some roles."""
+        return lines(self._models(roles))
+
+    def abilities(self, line: Line) -> Abilities:
+        """Try an endpoint with three tiny calls. Raises UsageError where its key is not there."""
+        wire = wire_of(line.settings.endpoint(), self._around())
+        try:
+            return probe(wire)
+        finally:
+            wire.close()
 
     def offline(self) -> Model:
         """Return the offline professional, or what stands in for the model in a test."""
         return self._model if self._model is not None else OfflineProfessional()
 
-    def model_name(self) -> str:
-        """Return the name of the model that the settings name; `offline` is what it says."""
-        return "offline" if self.settings.model.offline else self.settings.model.name
+    def unconnected(self) -> None:
+        """Have the offline professional play everybody from here on, whatever is set up."""
+        self._model = self.offline()
+
+    def model_name(self, role: Role = "assistant") -> str:
+        """Return the name of a role's model; `offline` is the offline professional's."""
+        chosen = self.settings.of(role)
+        return "offline" if chosen.offline or self._model is not None else chosen.name
 
     def model_names(self) -> dict[str, str]:
-        """Return the model of each role, as a snapshot's manifest keeps it."""
-        return {role: self.model_name() for role in ("principal", "client", "assistant")}
+        """Return the model of each role that an office asks, as its record and a snapshot's manifest keep it."""
+        return {role: self.model_name(role) for role in ("principal", "client", "assistant")}
 
     def require_price(self) -> None:
-        """Raise UsageError where a budget in money could promise nothing: the endpoint's price is not known."""
-        chosen = self.settings.model
-        if self._model is None and not chosen.offline and chosen.prices is None:
-            raise UsageError(
-                f"A budget needs the price of the model {chosen.name}: set {' and '.join(PRICES.values())} (money per "
-                "million tokens), or run without --budget."
-            )
+        """Raise UsageError where a budget in money could promise nothing: the price of a role's model is not known."""
+        if self._model is None:
+            require_price(self._models(OFFICE))
 
-    def wire(self) -> OpenAIWire:
-        """Return the wire to the endpoint that the settings name."""
-        wire = wire_of(self.settings.model.endpoint(), self._around())
-        self._made.callback(wire.close)
-        return wire
+    def _models(self, roles: tuple[Role, ...]) -> dict[Role, ModelSettings]:
+        return {role: self.settings.of(role) for role in roles}
 
     def _around(self) -> Surroundings:
         """The real clock, sleep and draws for retry jitter: none of it can reach the event log."""
@@ -196,6 +192,7 @@ class House:
         """Take an office over and lend its engine; what it sent outside is delivered before and after."""
         journal = self.offices.open(row.id)
         try:
+            note_run(journal, self.model_names())
             outbox = Outbox(journal, Maildrop(self.settings.sent / row.id, journal), lambda: int(time.time()))
             outbox.pump()
             office = as_of(journal)

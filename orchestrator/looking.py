@@ -11,6 +11,7 @@ from orchestrator.moments import office_on
 from orchestrator.naming import find_file
 from orchestrator.output import Out
 from orchestrator.progress import Counts, describe
+from orchestrator.provenance import provenance
 from orchestrator.tracing import trace
 from simulator.access import Subject
 from simulator.access import who_can as entitled
@@ -44,7 +45,8 @@ def show(house: House, out: Out, reference: str) -> None:
     """Show an office at a glance."""
     row = house.row(reference)
     counts, office = Counts(), Office()
-    for event, state in walk(house.offices.read(row.id)):
+    reader = house.offices.read(row.id)
+    for event, state in walk(reader):
         counts.event(event, state)
         office = state
     calendar = calendar_for(office.calendar)
@@ -62,7 +64,20 @@ def show(house: House, out: Out, reference: str) -> None:
         out.table("Delegations under way", ["id", "principal", "work", "period", "state", "round"], rows)
     shown = counts.as_json(office)
     out.say("\n" + ", ".join(_counted(key, value) for key, value in shown.items()))
-    out.result({"office": row.id, "revision": office.revision, "counts": shown})
+    runs = provenance(reader)
+    out.say(f"Run with {_models(runs)}.")
+    out.result({"office": row.id, "revision": office.revision, "counts": shown, "runs": runs})
+
+
+def _models(runs: list[dict[str, object]]) -> str:
+    """Say which models an office was run with, those of its last run."""
+    models = runs[-1]["models"] if runs else {}
+    if not isinstance(models, dict) or not models:
+        return "no model yet"
+    by: dict[str, list[str]] = {}
+    for role, name in models.items():
+        by.setdefault(str(name), []).append(str(role))
+    return ", ".join(f"{name} ({', '.join(roles)})" for name, roles in by.items())
 
 
 def _counted(name: str, value: object) -> str:

@@ -7,12 +7,14 @@ from collections.abc import Callable
 
 import msgspec
 
-from orchestrator.compose import Connected, House, end_of
+from orchestrator.compose import House, end_of
+from orchestrator.connecting import Connected, Tried
 from orchestrator.log_hash import log_hash
 from orchestrator.output import Out
 from orchestrator.progress import Counts, Progress
 from orchestrator.settings import micros
 from orchestrator.stopping import Stop
+from orchestrator.telemetry import tracing
 from services.models.ledger import Budget
 from services.storage.journal import OfficeRow
 from simulator.businesstime import calendar_for
@@ -21,13 +23,17 @@ from simulator.engine.environment import Pacer, Settings, Unpaced
 from simulator.engine.history import walk
 from simulator.errors import BudgetExhausted, InfrastructureError, OfficeBusy, OfficeTownError, UsageError
 from simulator.office import Office
+from simulator.package import Package
 from simulator.ports import SandboxProvider
 
 ASSISTANTS = ("builtin",)
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """The options of `run`. `seed` None is 0 for a new office and its own for one that goes on."""
+    """The options of `run`. `seed` None is 0 for a new office and its own for one that goes on.
+
+    With `check`, each model endpoint is asked one tiny question before anything starts.
+    """
 
     name: str = ""
     days: int = 5
@@ -39,6 +45,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     workers: int = 4
     sandbox: str = "auto"
     assistant: str = "builtin"
+    check: bool = True
 
 
 def run(house: House, out: Out, reference: str, options: RunOptions) -> dict[str, object]:
@@ -59,10 +66,13 @@ def _run(house: House, out: Out, reference: str, options: RunOptions) -> dict[st
     if limit is not None:
         house.require_price()
     sandboxes = house.sandboxes(options.sandbox)
-    row = _row(house, out, reference, options)
+    prepared = _prepared(house, reference, options)
+    tried = _checked(house, out, prepared, limit) if options.check else ()
+    row = _row(house, out, prepared, options)
     reader = house.offices.read(row.id)
-    budget = None if limit is None else Budget(limit, reader.charged_micros())
-    connected = house.connect(budget, out.say)
+    spent = reader.charged_micros() + sum(each.micros for each in tried)
+    connected = house.connect(None if limit is None else Budget(limit, spent), out.say)
+    connected.tried = tried
     counts = Counts()
     for event, office in walk(reader):
         counts.event(event, office)
@@ -91,14 +101,10 @@ def _run(house: House, out: Out, reference: str, options: RunOptions) -> dict[st
     return result
 
 
-def _row(house: House, out: Out, reference: str, options: RunOptions) -> OfficeRow:
-    """Find the office, or make it."""
+def _prepared(house: House, reference: str, options: RunOptions) -> Package | OfficeRow:
+    """Read the package, or find the office; refuse what does not fit, before anything is made or asked."""
     if house.is_package(reference):
-        package = house.package(reference)
-        name = options.name or package.organization.name
-        row = house.row(house.found(package, name, options.seed or 0))
-        out.say(f"Office {row.id} ({row.name}) opens.")
-        return row
+        return house.package(reference)
     row = house.row(reference)
     if options.seed is not None and options.seed != row.seed:
         raise UsageError(
@@ -107,8 +113,26 @@ def _row(house: House, out: Out, reference: str, options: RunOptions) -> OfficeR
         )
     if options.name and options.name != row.name:
         raise UsageError(f"Office {row.id} is called {row.name} already; --name is for a new office.")
-    out.say(f"Office {row.id} ({row.name}) goes on.")
     return row
+
+
+def _checked(house: House, out: Out, prepared: Package | OfficeRow, limit: int | None) -> tuple[Tried, ...]:
+    """Ask each endpoint one tiny question; return the calls made. What a budget leaves bounds them."""
+    if limit is None:
+        return house.check(say=out.say)
+    spent = 0 if isinstance(prepared, Package) else house.offices.read(prepared.id).charged_micros()
+    return house.check(left=limit - spent, say=out.say)
+
+
+def _row(house: House, out: Out, prepared: Package | OfficeRow, options: RunOptions) -> OfficeRow:
+    """Make the office, or go on with it."""
+    if isinstance(prepared, Package):
+        name = options.name or prepared.organization.name
+        row = house.row(house.found(prepared, name, options.seed or 0))
+        out.say(f"Office {row.id} ({row.name}) opens.")
+        return row
+    out.say(f"Office {prepared.id} ({prepared.name}) goes on.")
+    return prepared
 
 
 def _work(
@@ -116,10 +140,12 @@ def _work(
     counts: Counts, until: int, pacer: Callable[[Office], Pacer],
 ) -> Office:  # fmt: skip
     settings = Settings(concurrency=options.concurrency, workers=options.workers)
-    observers = (Progress(out, until, options.follow, counts, time.monotonic),)
-    with house.running(row, connected, sandboxes, settings, observers, pacer) as engine:
-        house.stop.tell(engine.stop)
-        return engine.run(until)
+    progress = Progress(out, until, options.follow, counts, time.monotonic)
+    with tracing(house.settings.telemetry, row.id) as traced:
+        watched, observers = connected.watched(traced.model), (progress, *traced.observers)
+        with house.running(row, watched, sandboxes, settings, observers, pacer) as engine:
+            house.stop.tell(engine.stop)
+            return engine.run(until)
 
 
 def _committed(house: House, row: OfficeRow, error: OfficeTownError) -> Office:
@@ -141,6 +167,8 @@ def _again(row: OfficeRow, options: RunOptions, error: OfficeTownError | None) -
         words += ["--budget", "MORE"]
     elif options.budget:
         words += ["--budget", options.budget]
+    if not options.check:
+        words.append("--no-check")
     if options.follow:
         words.append("--follow")
     return " ".join(words)

@@ -1,38 +1,50 @@
-"""Settings: read once, here, from the environment; everything else is passed what it needs."""
+"""Settings: read once, here, from the environment and `officetown.toml`; everything else is passed what it needs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from platformdirs import user_data_path
 
-from services.models.endpoint import Effort, Endpoint, Prices, ToolsMode, Wire
+from orchestrator import configfile
+from orchestrator.configfile import DEFAULT, ROLES, Table
+from orchestrator.telemetry import VARIABLES as TELEMETRY
+from services.models.endpoint import Effort, Endpoint, MaxTokensField, Prices, SchemaMode, ToolsMode, Wire
+from simulator.conversation import Role
 from simulator.errors import UsageError
 
 HOME = "OFFICETOWN_HOME"
 DATABASE = "DATABASE_URL"
-PRICES = {"input": "OFFICETOWN_MODEL_PRICE_INPUT", "output": "OFFICETOWN_MODEL_PRICE_OUTPUT"}
-MODEL_VARIABLES = {
-    "url": "OFFICETOWN_MODEL_URL",
-    "name": "OFFICETOWN_MODEL",
-    "key": "OFFICETOWN_MODEL_KEY",
-    "wire": "OFFICETOWN_MODEL_WIRE",
-    "effort": "OFFICETOWN_MODEL_EFFORT",
-    "tools": "OFFICETOWN_MODEL_TOOLS",
+CONFIG = "OFFICETOWN_CONFIG"
+_PREFIX = "OFFICETOWN_"
+_PRICES = {"input": "MODEL_PRICE_INPUT", "output": "MODEL_PRICE_OUTPUT"}
+_MODEL = {
+    "url": "MODEL_URL",
+    "name": "MODEL",
+    "key": "MODEL_KEY",
+    "wire": "MODEL_WIRE",
+    "effort": "MODEL_EFFORT",
+    "tools": "MODEL_TOOLS",
 }
-VARIABLES = (HOME, DATABASE, *MODEL_VARIABLES.values(), *PRICES.values())
-"""Every variable that is read; `docs/configuration.md` explains each."""
+PRICES = {field: _PREFIX + ending for field, ending in _PRICES.items()}
+MODEL_VARIABLES = {field: _PREFIX + ending for field, ending in _MODEL.items()}
+VARIABLES = (HOME, DATABASE, CONFIG, *MODEL_VARIABLES.values(), *PRICES.values())
+"""Every variable that is read; `docs/configuration.md` explains each. The model's also exist for each role."""
 
+OFFLINE = "offline"
 _MOST_MONEY = Decimal(10) ** 12
 
 
 class ModelSettings(msgspec.Struct, frozen=True):
     """One OpenAI-compatible endpoint, or the offline professional when `url` is empty.
 
-    `prices` are in millionths of the ledger's currency per million tokens; None where they were not given.
+    `prices` are in millionths of the ledger's currency per million tokens; None where they were not given. `rate` is in
+    calls a minute, 0 for any. `key_env` names the variable that `key` was taken from; `key` is empty if it is not set.
     """
 
     url: str = ""
@@ -42,6 +54,16 @@ class ModelSettings(msgspec.Struct, frozen=True):
     effort: Effort = ""
     tools: ToolsMode = "native"
     prices: Prices | None = None
+    key_env: str = ""
+    max_tokens_field: MaxTokensField = "max_tokens"
+    schema_mode: SchemaMode = "json_schema"
+    stream: bool = False
+    echo_reasoning: bool = False
+    concurrency: int = 32
+    rate: float = 0.0
+    connect_timeout_s: float = 10.0
+    idle_timeout_s: float = 300.0
+    timeout_s: float = 600.0
 
     def __repr__(self) -> str:
         """Name the model without its key: what is printed ends up in logs."""
@@ -49,22 +71,41 @@ class ModelSettings(msgspec.Struct, frozen=True):
 
     @property
     def offline(self) -> bool:
-        """Whether the offline professional plays everybody."""
+        """Whether the offline professional plays the role."""
         return not self.url
 
     def endpoint(self) -> Endpoint:
-        """Return the endpoint that these settings name."""
-        return Endpoint(
-            self.url, self.name, self.key, wire=self.wire, effort=self.effort, tools=self.tools, prices=self.prices
-        )
+        """Return the endpoint that these settings name.
+
+        Raises:
+            UsageError: the variable that should hold its key is not set.
+        """
+        if self.key_env and not self.key:
+            raise UsageError(f"The environment variable {self.key_env} is not set: it holds the key of {self.name}.")
+        given = {name: getattr(self, name) for name in _ENDPOINT}
+        return Endpoint(self.url, self.name, self.key, **given)
+
+
+_ENDPOINT = tuple(name for name in ModelSettings.__struct_fields__ if name in Endpoint.__struct_fields__)
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Where OfficeTown keeps its state and which models it uses."""
+    """Where OfficeTown keeps its state and which models it uses.
+
+    `model` answers for every role that has none of its own in `roles`. `source` is the file they were read from, if
+    any; `telemetry` what the environment says of it.
+    """
 
     home: Path
     database_url: str
     model: ModelSettings
+    roles: dict[Role, ModelSettings] = {}
+    source: Path | None = None
+    telemetry: dict[str, str] = {}
+
+    def of(self, role: Role) -> ModelSettings:
+        """Return a role's model."""
+        return self.roles.get(role, self.model)
 
     @property
     def blobs(self) -> Path:
@@ -88,38 +129,124 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Return the settings that the environment names; see `docs/configuration.md` for the variables.
+    """Return the settings that the environment and the file name; see `docs/configuration.md`.
 
-    Raises UsageError, naming the variable, where a value cannot be used.
+    Raises UsageError, naming the variable, or file, table and key, where a value cannot be used.
     """
     home = Path(environ[HOME]) if environ.get(HOME) else user_data_path("officetown")
     home = home.expanduser().absolute()
     database = environ.get(DATABASE) or f"sqlite:///{home / 'officetown.sqlite'}"
-    return Settings(home, database, _model(environ))
+    source = configfile.find(environ.get(CONFIG, ""), home)
+    tables = configfile.read(source) if source else {}
+
+    def said(name: str, prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        where = f"{source}, table [{name}]"
+        return _of_file(tables.get(name, Table()), where, environ), _of_environ(environ, prefix)
+
+    shared: dict[str, Any] = {}
+    for each in said(DEFAULT, _PREFIX):
+        shared = _over(shared, each)
+    roles: dict[Role, ModelSettings] = {}
+    for role in ROLES:
+        own = said(role, f"{_PREFIX}{role.upper()}_")
+        if any(own):
+            roles[role] = _model(_over(_over(shared, own[0]), own[1]), role)
+    telemetry = {name: environ[name] for name in TELEMETRY if name in environ}
+    return Settings(home, database, _model(shared, DEFAULT), roles, source, telemetry)
 
 
-def _model(environ: Mapping[str, str]) -> ModelSettings:
-    raw = {field: environ[variable] for field, variable in MODEL_VARIABLES.items() if environ.get(variable)}
+def _over(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with what `top` says over it.
+
+    Another address takes nothing over from `base`: least of all the key, which would be told to a stranger. Another
+    model takes no prices over.
+    """
+    if top.get("url", base.get("url")) != base.get("url") or (top.get("name") == OFFLINE and "url" not in top):
+        return dict(top)
+    kept = dict(base)
+    if top.get("name", base.get("name")) != base.get("name"):
+        kept.pop("prices", None)
+    if "key" in top or "key_env" in top:
+        kept.pop("key", None)
+        kept.pop("key_env", None)
+    return {**kept, **top}
+
+
+def _model(said: Mapping[str, Any], role: str) -> ModelSettings:
+    """Return the settings of a role, whose parts fit together."""
+    url, name = said.get("url", ""), said.get("name", "")
+    if not url and name == OFFLINE:
+        return ModelSettings()
+    whose = "" if role == DEFAULT else f" (for the role {role})"
+    if url and not name:
+        raise UsageError(
+            f"{MODEL_VARIABLES['url']} is set but {MODEL_VARIABLES['name']} is not{whose}: name the model to ask there, "
+            f"or `model` beside `url` in {configfile.NAME}."
+        )
+    if name and not url:
+        raise UsageError(
+            f"{MODEL_VARIABLES['name']} is set but {MODEL_VARIABLES['url']} is not{whose}: say where {name!r} is asked, "
+            f"or `url` beside `model` in {configfile.NAME}; {OFFLINE!r} needs none."
+        )
+    return ModelSettings(**said)
+
+
+def _of_file(table: Table, where: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a table of the file says, by the names of `ModelSettings`."""
+    said = {name: value for name in Table.__struct_fields__ if (value := getattr(table, name)) is not None}
+    if "model" in said:
+        said["name"] = said.pop("model")
+    if "url" in said:
+        _check_url(said["url"], f"{where}, key url")
+    if table.key_env is not None:
+        said["key"] = environ.get(table.key_env, "")
+    if table.rate is not None:
+        said["rate"] = float(table.rate)
+    if table.prices is not None:
+        given = {name: getattr(table.prices, name) for name in ("input", "output", "cached")}
+        amounts = {n: micros(str(v), f"{where}, key prices.{n}") for n, v in given.items() if v is not None}
+        said["prices"] = Prices(**amounts)
+    timeouts = said.pop("timeouts", None)
+    if timeouts is not None:
+        fields = {"connect": "connect_timeout_s", "idle": "idle_timeout_s", "total": "timeout_s"}
+        values = {field: getattr(timeouts, name) for name, field in fields.items()}
+        said |= {field: float(value) for field, value in values.items() if value is not None}
+    return said
+
+
+def _of_environ(environ: Mapping[str, str], prefix: str) -> dict[str, Any]:
+    """Return what the variables of that prefix say, by the names of `ModelSettings`."""
+    said: dict[str, Any] = {f: environ[prefix + e] for f, e in _MODEL.items() if environ.get(prefix + e)}
     try:
-        model = msgspec.convert(raw, ModelSettings)
+        msgspec.convert(said, ModelSettings)
     except msgspec.ValidationError as fault:
-        named = ", ".join(MODEL_VARIABLES[field] for field in raw if f"$.{field}" in str(fault))
+        named = ", ".join(prefix + _MODEL[field] for field in said if f"$.{field}" in str(fault))
         raise UsageError(f"{named or 'A model setting'} is not valid: {fault}.") from fault
-    if model.url and not model.url.startswith(("http://", "https://")):
-        raise UsageError(
-            f"{MODEL_VARIABLES['url']} must begin with http:// or https://, such as http://localhost:8000/v1."
-        )
-    if model.url and not model.name:
-        raise UsageError(
-            f"{MODEL_VARIABLES['url']} is set but {MODEL_VARIABLES['name']} is not: name the model to ask there."
-        )
-    given = {field: environ[variable] for field, variable in PRICES.items() if environ.get(variable)}
+    if "url" in said:
+        _check_url(said["url"], prefix + _MODEL["url"])
+    names = {field: prefix + ending for field, ending in _PRICES.items()}
+    given = {field: environ[name] for field, name in names.items() if environ.get(name)}
     if len(given) == 1:
-        raise UsageError(f"Set {' and '.join(PRICES.values())} together, or neither.")
+        raise UsageError(f"Set {' and '.join(names.values())} together, or neither.")
     if given:
-        prices = Prices(**{field: micros(text, PRICES[field]) for field, text in given.items()})
-        model = msgspec.structs.replace(model, prices=prices)
-    return model
+        said["prices"] = Prices(**{field: micros(text, names[field]) for field, text in given.items()})
+    return said
+
+
+def _check_url(url: str, what: str) -> None:
+    """Refuse an address that cannot be one, or that holds a password: it would be shown wherever it is named."""
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"{what} must begin with http:// or https://, such as http://localhost:8000/v1.")
+    refused = UsageError(f"{what} is no address; write one such as http://localhost:8000/v1.")
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise refused from None
+    if not usable:
+        raise refused
+    if "@" in parts.netloc or parts.query:
+        raise UsageError(f"{what} must not hold a name, a password or a query: a key goes into a variable of its own.")
 
 
 def micros(text: str, what: str) -> int:

@@ -14,9 +14,7 @@ from orchestrator.compose import House, end_of
 from orchestrator.moments import instant, office_on, revision_at
 from orchestrator.naming import find_file
 from orchestrator.output import Out
-from services.models.http_server import serve
 from simulator.businesstime import calendar_for
-from simulator.conversation import ModelRequest, ModelResponse, ToolCall
 from simulator.errors import UnknownReference, UsageError
 from simulator.office import Office
 from simulator.view_paths import display_path
@@ -135,25 +133,3 @@ def test_a_pipe_gets_whole_lines(capsys: pytest.CaptureFixture[str]) -> None:
     path = "/mnt/company/" + "a long folder/" * 30
     Out().table("", ["path", "why"], [[path, "its owner"]])
     assert path in capsys.readouterr().out
-
-
-class Able:
-    """A model that does what it is tried out with."""
-
-    def complete(self, request: ModelRequest) -> ModelResponse:
-        """Answer, call, or shape."""
-        if request.tools:
-            return ModelResponse(tool_calls=(ToolCall("c", "echo", '{"word": "ready"}'),), finish="tool_calls")
-        return ModelResponse(content='{"ready": true}' if request.schema else "ready")
-
-
-def test_doctor_live_tries_the_endpoint(desk: Desk) -> None:
-    with serve(Able()) as server:
-        desk.environ |= {"OFFICETOWN_MODEL_URL": server.url, "OFFICETOWN_MODEL": "m"}
-        said = desk("doctor", "--live")
-        assert said.code == 0
-        assert "answers; tools: native; structured: json_schema" in said.out
-    said = desk("doctor", "--live")
-    assert said.code == 4
-    assert "Model: " in said.out
-    assert "--live tries it" in desk("doctor").out
