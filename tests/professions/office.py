@@ -25,7 +25,7 @@ SKILLS = Path(__file__).resolve().parents[2] / "fixtures" / "skills"
 
 def script_of(kind: str) -> Path:
     """The one script of a skill pack that is not the shared library."""
-    found = [path for path in sorted((SKILLS / kind / "scripts").glob("*.py")) if path.name != "officefile.py"]
+    found = [path for path in sorted((SKILLS / kind / "scripts").glob("*.py")) if not path.name.startswith("office")]
     assert len(found) == 1, f"{kind}: expected one script, found {[path.name for path in found]}"
     return found[0]
 

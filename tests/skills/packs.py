@@ -18,7 +18,7 @@ from services.documents.renderer import DocumentRenderer
 
 PACKS = Path(__file__).resolve().parents[2] / "fixtures" / "skills"
 SCRIPTS = {
-    pack.name: next(path for path in sorted((pack / "scripts").glob("*.py")) if path.name != "officefile.py")
+    pack.name: next(path for path in sorted((pack / "scripts").glob("*.py")) if not path.name.startswith("office"))
     for pack in sorted(PACKS.iterdir())
     if (pack / "SKILL.md").is_file()
 }

@@ -72,9 +72,9 @@ def test_there_are_nine_work_kinds_and_five_general_packs() -> None:
 
 
 def test_the_shared_helper_is_the_same_everywhere() -> None:
-    source = (PACKS / "_shared" / "officefile.py").read_bytes()
-    for script in SCRIPTS.values():
-        assert (script.parent / "officefile.py").read_bytes() == source
+    for shared in sorted((PACKS / "_shared").glob("*.py")):
+        for script in SCRIPTS.values():
+            assert (script.parent / shared.name).read_bytes() == shared.read_bytes()
 
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS))
