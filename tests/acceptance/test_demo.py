@@ -12,7 +12,7 @@ import pytest
 from bench.snapshot import open_snapshot
 from orchestrator.cli import app
 from tests.acceptance.conftest import needs_sandbox
-from tests.orchestrator.support import Said, child
+from tests.orchestrator.support import Said, start
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(600)]
 
@@ -26,10 +26,12 @@ class Shown(NamedTuple):
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """`officetown demo --json`, as a program of its own, in an empty home."""
+    """`officetown demo --json`, as a program of its own, in an empty home, within five minutes."""
     home = tmp_path_factory.mktemp("demo") / "home"
     needs_sandbox(home)
-    return Shown(child(home, "demo", "--json"), home)
+    process = start(home, "demo", "--json")
+    out, err = process.communicate(timeout=300)
+    return Shown(Said(process.returncode, out, err), home)
 
 
 def test_its_solutions_score_one_and_doing_nothing_zero(shown: Shown) -> None:
