@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator import commands, costs, demo, looking, replaying, running, tasks
+from orchestrator import commands, costs, demo, estimating, gatewaying, looking, replaying, running, tasks
 from orchestrator import doctor as diagnosis
 from orchestrator.compose import House
 from orchestrator.output import Out
@@ -275,6 +275,38 @@ def report(results: Annotated[Path, typer.Argument(metavar="RESULTS")]) -> None:
 def costs_(context: typer.Context, office: OfficeName, json: Json = False) -> None:
     """Show what an office's model calls have used, by role, person, task and day."""
     costs.costs(house_of(context), Out(json), office)
+
+
+@app.command()
+def estimate(
+    context: typer.Context,
+    package: Annotated[str, typer.Argument(metavar="PACKAGE")],
+    days: Annotated[int, typer.Option(min=1, max=36_525, help="Calendar days from the office's first day.")],
+    json: Json = False,
+) -> None:
+    """Say what so many days of a package would take in calls, tokens and money, and what that rests on."""
+    estimating.estimate(house_of(context), Out(json), package, days)
+
+
+@app.command()
+def gateway(
+    context: typer.Context,
+    role: Annotated[str, typer.Option(help="Whose configured model answers, such as assistant.")],
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port to serve at; 0 takes a free one.")] = 0,
+    host: Annotated[str, typer.Option(help="The address to serve at.")] = "127.0.0.1",
+    turns: Annotated[
+        int | None, typer.Option(min=0, help="Most model calls of a session; any number without it.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder of the trajectory; one in the home without it.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="The agent's name, as the trajectory tells it.")] = "agent",
+    no_check: NoCheck = False,
+    json: Json = False,
+) -> None:
+    """Serve a configured model to a foreign agent: turns counted, a trajectory recorded. Ctrl-C ends it."""
+    options = gatewaying.GatewayOptions(role, host, port, turns, output, name, not no_check)
+    gatewaying.gateway(house_of(context), Out(json), options)
 
 
 @app.command()

@@ -40,7 +40,7 @@ def test_a_section_lists_the_options_that_the_command_has(command: str) -> None:
     listed = {
         option
         for line in re.findall(r"^- (`-.*?):", SECTIONS[command], re.M)
-        for option in re.findall(r"`(--?[a-z]+)`", line)
+        for option in re.findall(r"`(--?[a-z-]+)`", line)
     }
     assert listed == options(command)
 
