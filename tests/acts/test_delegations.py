@@ -223,6 +223,16 @@ def test_a_file_that_was_accepted_before_is_accepted_anew_in_its_place(desk: Des
     assert desk.office.acceptances[new].version == 2
 
 
+def test_a_review_takes_the_place_of_a_colleagues_acceptance_of_the_same_version(desk: Desk) -> None:
+    work, (ref,) = handed_in(desk)
+    desk.world.share(ref, "person:elena")
+    theirs = desk.act("elena", "accept", file=ref.file)["acceptance"]
+    desk.act("daniel", "review", delegation=work, decision="accept")
+    accepted = desk.did[1]
+    assert isinstance(accepted, FileAccepted) and accepted.replaces == theirs
+    assert [desk.office.acceptances[i].by for i in desk.office.accepted[ref.file]] == ["daniel"]
+
+
 @pytest.mark.parametrize("state", ["working", "asking", "stopped", "accepted", "withdrawn"])
 def test_there_is_nothing_to_accept_in_other_states(desk: Desk, state: str) -> None:
     work = in_state(desk, state)
