@@ -58,9 +58,19 @@ def interpreter() -> Path:
 
 
 def key_of(lock: Path, python: Path) -> str:
-    """Name the prefix that this lock and this interpreter make, in 16 hex digits."""
+    """Name the prefix that this lock and this interpreter make, in 16 hex digits.
+
+    Raises SandboxUnavailable where this user may not read one of them: an environment that another user made.
+    """
     digest = hashlib.sha256(_LAYOUT.encode())
-    for part in (sys.version.encode(), python.read_bytes(), lock.read_bytes()):
+    try:
+        parts = (sys.version.encode(), python.read_bytes(), lock.read_bytes())
+    except OSError as fault:
+        raise SandboxUnavailable(
+            f"{fault.filename} cannot be read by this user ({fault.strerror}). Make an environment of your own: run "
+            "make install in a checkout that belongs to you."
+        ) from fault
+    for part in parts:
         digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()[:16]
 

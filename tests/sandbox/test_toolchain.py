@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,9 @@ def test_removing_a_read_only_tree_follows_no_link(tmp_path: Path) -> None:
     prefix.remove(tmp_path / "tree")
     prefix.remove(tmp_path / "tree")
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_an_environment_of_another_user_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    """A virtual environment that root made stands on an interpreter that an ordinary user may not read."""
+    with pytest.raises(SandboxUnavailable, match="make install"):
+        toolchain.key_of(tmp_path / "no.lock", Path(sys.executable))
