@@ -1,6 +1,7 @@
 """What a call that got no answer is charged (RULE 2): what its failed attempts may have cost, not its worst case.
 
-The worst case noted before a call is for a crash, after which nobody knows what happened. Here it is known.
+The worst case noted before a call is for a crash, after which nobody knows what happened. Here it is known. While a
+call is tried again, what its failed attempts may have cost is noted too, on top of the worst case of the next.
 """
 
 from __future__ import annotations
@@ -17,18 +18,28 @@ from simulator.ports import Model
 
 
 class Failures:
-    """Adds up what failed attempts may have been billed, by call. Thread-safe; `on_fault` fits `connect`."""
+    """Adds up what failed attempts may have been billed, by call. Thread-safe; `on_fault` fits `connect`.
 
-    def __init__(self, worst_case: Callable[[ModelRequest], int]) -> None:
+    `noted` is told, before the next attempt, what a call may have cost by its end should the process die in it.
+    """
+
+    def __init__(
+        self,
+        worst_case: Callable[[ModelRequest], int],
+        noted: Callable[[ModelRequest, int], None] = lambda _request, _micros: None,
+    ) -> None:
         self._worst_case = worst_case
+        self.noted = noted
         self._charged: dict[tuple[str, int], int] = {}
         self._lock = threading.Lock()
 
     def on_fault(self, request: ModelRequest, fault: Fault, _attempt: int) -> None:
         """Note one failed attempt."""
-        if fault.billable:
+        worst = self._worst_case(request)
+        if fault.billable and worst:
             with self._lock:
-                self._charged[request.call] = self._charged.get(request.call, 0) + self._worst_case(request)
+                charged = self._charged[request.call] = self._charged.get(request.call, 0) + worst
+            self.noted(request, charged + worst)
 
     def take(self, request: ModelRequest) -> int:
         """Return, once, what a call's failed attempts may have cost, in millionths."""
@@ -43,6 +54,7 @@ class Metered:
         self._model = model
         self._journal = journal
         self._failures = failures
+        failures.noted = journal.release_call
 
     def complete(self, request: ModelRequest) -> ModelResponse:
         """Answer, or note what the attempt cost and raise what the model raised."""
