@@ -414,7 +414,7 @@ class Stimulus(Record, frozen=True):
 class Timer(Record, frozen=True):
     """Something the clock will bring. `key` is unique in an office; setting it again moves it; `at` 0 clears it.
 
-    Kinds: `occurrence` (calendar entry), `day` (a person's day start), `due` (request, delegation or commitment),
+    Kinds: `occurrence` (calendar entry), `day` (a person's day start), `due` (request or commitment),
     `demand`,
     `answer` (unanswered question, RULE 14), `meeting` (a meeting tried again,
     RULE 17), `segment` (an assistant's next segment).
