@@ -124,7 +124,7 @@ def _table(path: Path, name: str, value: Mapping[str, Any]) -> Table:
     except msgspec.ValidationError as fault:
         at = re.search(r"^(.*) - at `\$\.?(.*)`$", str(fault))
         key, said = (at[2], at[1]) if at else ("", str(fault))
-        raise UsageError(f"{where}{f', key {key}' if key else ''}: {said}.") from fault
+        raise UsageError(f"{where}{f', key {key}' if key else ''}: {said.replace(' | null', '')}.") from fault
     _bounded(where, table)
     return table
 

@@ -11,7 +11,7 @@ import typer
 from orchestrator import cli, settings
 from services.models.endpoint import Effort, ToolsMode, Wire
 from simulator import errors
-from tests.orchestrator.support import ROOT, Desk
+from tests.orchestrator.support import JUNIPER, ROOT, Desk
 
 COMMANDS = (ROOT / "docs" / "commands.md").read_text()
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
@@ -85,7 +85,7 @@ def test_the_objects_shown_have_the_keys_that_the_commands_print(worked: Desk) -
     calls = {
         "offices": (), "costs": ("Juniper",), "show": ("Juniper",), "why": ("Juniper", "Handbook.md"),
         "who-can": ("Juniper", "Handbook.md"), "files": ("Juniper", "--as", "elena"), "replay": ("Juniper",), "doctor": (),
-        "log": ("Juniper", "--hash"),
+        "log": ("Juniper", "--hash"), "estimate": (JUNIPER, "--days", "5"),
     }  # fmt: skip
     for command, arguments in calls.items():
         shown = re.search(r"`--json`.*?`\{(.*?)\}`", SECTIONS[command], re.S)
