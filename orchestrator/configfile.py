@@ -42,11 +42,12 @@ class PriceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeoutTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Seconds: until a connection stands, of silence within an answer, and for a whole answer."""
+    """Seconds: until a connection stands, of silence within an answer, for a whole answer, and to wait an outage out."""
 
     connect: Decimal | None = None
     idle: Decimal | None = None
     total: Decimal | None = None
+    outage: Decimal | None = None
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,7 +16,7 @@ from services.models.connect import Surroundings, wire_of
 from services.models.endpoint import Endpoint
 from services.models.gate import Gate
 from services.models.ledger import Budget, require_prices
-from services.models.retry import Retrying
+from services.models.retry import Retrying, RetryPolicy
 from services.models.wire import OpenAIWire
 from services.offline import OfflineProfessional
 from services.storage.writer import StoredJournal
@@ -176,7 +176,7 @@ def connect(
         gate = gates.setdefault((s.url, s.name, s.key, s.concurrency, s.rate), gate_of(s, around))
         model = Retrying(
             Discreet(wire, line), monotonic=around.monotonic, sleep=around.sleep, uniform=around.uniform,
-            worst_cost=wire.worst_cost, budget=budget, gate=gate, on_fault=on_fault,
+            policy=RetryPolicy(deadline_s=s.outage_s), worst_cost=wire.worst_cost, budget=budget, gate=gate, on_fault=on_fault,
         )  # fmt: skip
         wires |= dict.fromkeys(line.roles, wire)
         parts |= dict.fromkeys(line.roles, (s.name, model))

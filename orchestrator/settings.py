@@ -44,7 +44,8 @@ class ModelSettings(msgspec.Struct, frozen=True):
     """One OpenAI-compatible endpoint, or the offline professional when `url` is empty.
 
     `prices` are in millionths of the ledger's currency per million tokens; None where they were not given. `rate` is in
-    calls a minute, 0 for any. `key_env` names the variable that `key` was taken from; `key` is empty if it is not set.
+    calls a minute, 0 for any. `outage_s` is how long faults are waited out before a run stops. `key_env` names the
+    variable that `key` was taken from; `key` is empty if it is not set.
     """
 
     url: str = ""
@@ -64,6 +65,7 @@ class ModelSettings(msgspec.Struct, frozen=True):
     connect_timeout_s: float = 10.0
     idle_timeout_s: float = 300.0
     timeout_s: float = 600.0
+    outage_s: float = 1800.0
 
     def __repr__(self) -> str:
         """Name the model without its key: what is printed ends up in logs."""
@@ -208,7 +210,7 @@ def _of_file(table: Table, where: str, environ: Mapping[str, str]) -> dict[str, 
         said["prices"] = Prices(**amounts)
     timeouts = said.pop("timeouts", None)
     if timeouts is not None:
-        fields = {"connect": "connect_timeout_s", "idle": "idle_timeout_s", "total": "timeout_s"}
+        fields = {"connect": "connect_timeout_s", "idle": "idle_timeout_s", "total": "timeout_s", "outage": "outage_s"}
         values = {field: getattr(timeouts, name) for name, field in fields.items()}
         said |= {field: float(value) for field, value in values.items() if value is not None}
     return said

@@ -82,7 +82,7 @@ def evaluate(
     """Let an agent work on snapshots and score what it leaves; trials that are there already are not run again."""
     chosen, name = None, ""
     if agent in NEEDS_MODEL:
-        if model not in ("", "offline") and model != house.settings.model.name:
+        if model not in ("", "offline") and model != house.model_name():
             raise UsageError(
                 f"The model {model} is not set up: name its endpoint by OFFICETOWN_MODEL_URL and OFFICETOWN_MODEL."
             )
