@@ -68,6 +68,8 @@ class Engine:
         self.agenda = Agenda()
         self.runs: dict[str, Run] = {}
         self._withdrawn: list[SegmentRun] = []
+        self._waiting: set[str] = set()
+        """Meetings that were due and could not begin: tried again at each landing (RULE 17)."""
         self.now = office.now
         self._done: queue.SimpleQueue[Done | None] = queue.SimpleQueue()
         self._in_flight = 0
@@ -238,7 +240,10 @@ class Engine:
         timer = self.office.timers.get(f"meet:{item.key.ref}")
         if timer is not None and timer.number == item.key.number:
             run = self.launcher.meeting(item.key.ref, self.now)
-            if run is not None:
+            if run is None:
+                self._waiting.add(item.key.ref)
+            else:
+                self._waiting.discard(item.key.ref)
                 self._go(run)
 
     def _start_segment(self, item: Item) -> None:
@@ -259,8 +264,8 @@ class Engine:
 
     def _timer(self, item: Item) -> None:
         timer = self.office.timers.get(item.key.ref)
-        if timer is None or max(timer.at, self.now) != self.now or timer.at != item.key.at and timer.at > self.now:
-            return
+        if timer is None or timer.at > self.now:
+            return  # it was cleared, or moved to a later instant, since this item was queued
         self.record.emit("engine", timer.key, *self._payloads(timer))
 
     def _payloads(self, timer: Timer) -> tuple[OccurrenceBegan | StimulusArrived | QuestionAnswered, ...]:
@@ -294,14 +299,13 @@ class Engine:
         if run is None:
             return
         self.landing.land(run, self.now)
-        for timer in sorted(self.office.timers.values(), key=lambda t: t.key) if self._meetings_wait() else ():
-            if timer.kind == "meeting" and timer.at <= self.now:
-                actor = MEETING_ACTOR + timer.ref
-                self.agenda.push(Item(Key(self.now, Phase.START, actor, timer.number, timer.ref), "meeting"))
-
-    def _meetings_wait(self) -> bool:
-        """Whether a meeting may be waiting for its people; looking at all timers is only worth it then."""
-        return any(t.startswith("meet:") for t in self.office.timers)
+        for entry in sorted(self._waiting):
+            timer = self.office.timers.get(f"meet:{entry}")
+            if timer is None:
+                self._waiting.discard(entry)
+            else:
+                key = Key(self.now, Phase.START, MEETING_ACTOR + entry, timer.number, entry)
+                self.agenda.push(Item(key, "meeting"))
 
     def _withdraw(self, delegation: str) -> None:
         """End a withdrawn delegation's running segment here: nothing of it enters the log (RULE 16)."""
