@@ -24,11 +24,12 @@ PRICED = {"OFFICETOWN_MODEL_PRICE_INPUT": "2.50", "OFFICETOWN_MODEL_PRICE_OUTPUT
 
 
 class Account:
-    """The offline professional behind an endpoint whose credit may run out; counts what it answers."""
+    """The offline professional behind an endpoint whose credit may run out; counts what it answers and bills."""
 
     def __init__(self) -> None:
         self.credit = 10**9
         self.asked = 0
+        self.billed = 0.0
         self._model = OfflineProfessional()
         self._lock = threading.Lock()
 
@@ -38,7 +39,10 @@ class Account:
             if self.asked >= self.credit:
                 raise BudgetExhausted("this account is out of credit")
             self.asked += 1
-        return self._model.complete(request)
+        answer = self._model.complete(request)
+        with self._lock:
+            self.billed += answer.usage.input * 2.5 + answer.usage.output * 10
+        return answer
 
 
 @pytest.fixture
@@ -84,6 +88,22 @@ def test_a_budget_stops_the_run_with_exit_3_and_a_larger_one_goes_on_to_the_same
     went_on = desk.json("run", "Part", "--days", "1", "--budget", "100", "--no-check")
     assert went_on["hash"] == whole["hash"]
     assert went_on["cost"] == whole["cost"], "no call was paid for twice, and none that was never made"
+
+
+def test_what_the_server_bills_never_exceeds_the_budget_the_calls_beforehand_included(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], endpoint: tuple[Account, dict[str, str]]
+) -> None:
+    """RULE 2: what is in flight counts at its worst case; each run asks once before it starts, and that is paid too."""
+    desk = Desk(tmp_path, capsys, {**endpoint[1], **PRICED})
+    reference = JUNIPER
+    for _ in range(3):
+        said = desk("run", reference, "--days", "1", "--budget", "0.3", "--concurrency", "6", "--json")
+        assert said.code == 3
+        assert 0 < endpoint[0].billed <= said.result["cost"]["micros"] <= 300_000
+        reference = "Juniper"
+    costs = desk.json("costs", "Juniper")
+    assert costs["by_person"]["check"]["calls"] == 3
+    assert costs["calls"] >= endpoint[0].asked, "what was begun and found too dear is in the ledger, at nothing"
 
 
 def test_a_budget_without_prices_is_refused_before_anything_is_made(
