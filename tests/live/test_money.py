@@ -36,7 +36,9 @@ def test_the_providers_own_sum_never_exceeds_the_budget(
         whole = desk.json(
             "run", package or firm, "--days", str(days), "--seed", "1", make=lambda: Live(desk.environ, Clock())
         )
-    provider = Provider(inner=Delayed(OfflineProfessional(), heavy_tail(SEED, 0.01, cap_s=0.3), time.sleep))
+    provider = Provider(
+        inner=Delayed(OfflineProfessional(), heavy_tail(SEED, 0.05 if package else 0.01, cap_s=0.3), time.sleep)
+    )
     faults = Faults(SEED, 60, SPOILED)
     with provide(provider, faults) as served:
         tight = Desk(tmp_path / "tight", capsys, environ_for(tmp_path / "tight", served.url))

@@ -14,11 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
+from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
 from orchestrator.compose import House
 from orchestrator.settings import read_settings
+from services.models.http_server import listen, read_object
 from services.packages.folder import read_package
 from simulator.conversation import ModelResponse
 from simulator.events import ActivationLanded, decode
@@ -27,8 +31,8 @@ from tests.orchestrator.support import Desk
 
 CONTEXT = 8192
 SLOTS = 4
-LONGEST_ANSWER = 96
-"""Tokens. The server cuts answers there: what it cuts is no JSON, and the office must live with that too."""
+LONGEST_ANSWER = 64
+"""Tokens. Answers are cut there, or they would ramble for minutes: what is cut is no JSON, and the office must live with it."""
 CONFIG = """\
 [default]
 url = "{url}"
@@ -53,13 +57,29 @@ def url() -> Iterator[str]:
     params.model.path = str(next(Path(found.origin).parent.glob("*.gguf")))
     # A conversation keeps its slot, so that going on with it after another does not read it all anew.
     params.n_parallel, params.n_ctx = SLOTS, SLOTS * CONTEXT
-    params.n_predict = LONGEST_ANSWER
     params.sampling.seed = 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     params.port = 0
     params.warmup = False
     server = xllamacpp.Server(params)
-    yield f"{server.listening_address}/v1"
+    client = httpx.Client(timeout=None)
+    with listen(shortened(client, f"{server.listening_address}/v1/chat/completions"), "127.0.0.1", 0) as served:
+        yield served.url
+    client.close()
+
+
+def shortened(client: httpx.Client, address: str) -> FastAPI:
+    """Return a layer before the server that asks for short answers, whatever is asked for."""
+    app = FastAPI()
+
+    @app.post("/v1/chat/completions")
+    async def chat(request: Request) -> Response:
+        body = await read_object(request)
+        short = body | {"max_tokens": min(body["max_tokens"], LONGEST_ANSWER)}
+        answer = await run_in_threadpool(client.post, address, json=short)
+        return Response(answer.content, answer.status_code, media_type=answer.headers["content-type"])
+
+    return app
 
 
 @pytest.fixture
