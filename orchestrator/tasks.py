@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from bench import api
 from bench.freeze import SnapshotInfo
 from bench.select import Selection
 from bench.trials import Trial
 from orchestrator.compose import House
 from orchestrator.output import Out
+from orchestrator.provenance import provenance
 from services.sandbox.toolchain import find as find_toolchain
+from services.storage.reader import JournalReader
 from simulator.engine.environment import Bodies
 from simulator.errors import UnknownReference, UsageError, WorkFailed
 
@@ -24,7 +28,7 @@ def freeze(house: House, out: Out, reference: str, dest: Path, delegation: str, 
         raise UsageError("Say what to freeze: --delegation ID[.ROUND] or --select N.")
     row = house.row(reference)
     reader = house.offices.read(row.id)
-    bodies, models = Bodies(reader), house.model_names()
+    bodies, models = Bodies(reader), _models(house, reader)
     if delegation:
         info = api.freeze_one(reader, house.blobs, bodies, row.id, delegation, dest, models=models, progress=out.say)
         made: tuple[SnapshotInfo, ...] = (info,)
@@ -41,6 +45,12 @@ def freeze(house: House, out: Out, reference: str, dest: Path, delegation: str, 
     if count and len(made) < count:
         raise WorkFailed(f"{len(made)} of {count} snapshots were made: no more rounds are fit. The reasons are above.")
     return list(made)
+
+
+def _models(house: House, reader: JournalReader) -> dict[str, str]:
+    """Return the models that the office was run with; those now set up where its record does not say."""
+    runs = provenance(reader)
+    return msgspec.convert(runs[-1]["models"], dict[str, str]) if runs else house.model_names()
 
 
 def _passed_over(out: Out, found: Selection) -> None:
