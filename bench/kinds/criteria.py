@@ -43,7 +43,9 @@ class _Author:
             raise NoRubric(f"the task does not ask for {self.profession.main.name}, which its figures belong in")
         used = [*material.sources.values(), *(held[0] for held in (material.prior, *material.others.values()) if held)]
         skill = f"{SKILLS}/{self.profession.kind}/"
-        scripts = [path for path in material.skill if path.startswith(f"{skill}scripts/") and not path.endswith("officefile.py")]
+        # What every pack shares (officefile.py, officevalues.py) says how files are written, not what is asked.
+        shared = f"{skill}scripts/office"
+        scripts = [p for p in material.skill if p.startswith(f"{skill}scripts/") and not p.startswith(shared)]
         self.how = (f"{skill}SKILL.md", *scripts)
         self.evidence = (*self.how, *used)
 
