@@ -25,6 +25,7 @@ from services.storage.database import Database
 from services.storage.journal import OfficeRow, Offices
 from services.storage.outbox import Outbox
 from services.storage.statements import INSERT_EVENTS
+from services.storage.writer import StoredJournal
 from simulator.businesstime import calendar_for
 from simulator.conversation import Role
 from simulator.engine.environment import Environment, Observer, Pacer, Unpaced
@@ -83,9 +84,14 @@ class House:
         roles: tuple[Role, ...] = OFFICE,
         left: int | None = None,
         say: Callable[[str], None] = lambda text: None,
+        journal: StoredJournal | None = None,
     ) -> tuple[Tried, ...]:
         """Ask the endpoints of some roles one tiny question each; see `connecting.check`."""
-        return () if self._model is not None else check(self.lines(roles), self._around(), left, say)
+        return () if self._model is not None else check(self.lines(roles), self._around(), left, say, journal)
+
+    def asks(self) -> bool:
+        """Whether an office's run would ask any endpoint at all."""
+        return self._model is None and bool(self.lines(OFFICE))
 
     def lines(self, roles: tuple[Role, ...] = ROLES) -> list[Line]:
         """Return the distinct endpoints that are set up for some roles."""

@@ -86,7 +86,7 @@ class Tried(msgspec.Struct, frozen=True):
 class Connected:
     """A model with its price: `worst_case` of a call, and what its `failures` may have cost, in millionths.
 
-    `parts` are the models of the roles with their names, where there are several; `tried` what was asked beforehand.
+    `parts` are the models of the roles with their names, where there are several.
     """
 
     def __init__(
@@ -95,32 +95,20 @@ class Connected:
         worst_case: Callable[[ModelRequest], int] = free_of_charge,
         failures: Failures | None = None,
         parts: Mapping[Role, tuple[str, Model]] | None = None,
-        tried: tuple[Tried, ...] = (),
     ) -> None:
         self.model = model
         self.worst_case = worst_case
         self.failures = failures
-        self.tried = tried
         self._parts = dict(parts or {})
 
     def watched(self, wrap: Callable[[Model, str], Model]) -> Connected:
         """Return it with each role's model passed through `wrap`, which is told the model's name too."""
         by_role: dict[str, Model] = {role: wrap(model, name) for role, (name, model) in self._parts.items()}
         model = ByRole(by_role) if by_role else wrap(self.model, "")
-        return Connected(model, self.worst_case, self.failures, None, self.tried)
+        return Connected(model, self.worst_case, self.failures)
 
     def metered(self, journal: StoredJournal) -> Model:
-        """Return the model as an office's run asks it: what got no answer is charged for what it was, no more.
-
-        What was tried beforehand is noted in the office's record, once.
-        """
-        for each in self.tried:
-            if each.response is not None:
-                journal.record([(each.request, each.response)])
-            elif each.charged:
-                journal.begin_call(each.request, each.charged)
-                journal.release_call(each.request, each.charged)
-        self.tried = ()
+        """Return the model as an office's run asks it: what got no answer is charged for what it was, no more."""
         return self.model if self.failures is None else Metered(self.model, journal, self.failures)
 
 
@@ -198,17 +186,22 @@ def gate_of(settings: ModelSettings, around: Surroundings) -> Gate:
 
 
 def check(
-    found: Iterable[Line], around: Surroundings, left: int | None = None, say: Callable[[str], None] = lambda text: None
+    found: Iterable[Line],
+    around: Surroundings,
+    left: int | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    journal: StoredJournal | None = None,
 ) -> tuple[Tried, ...]:
-    """Ask each endpoint one tiny question; return the calls made, which are to be accounted for.
+    """Ask each endpoint one tiny question; return the calls made.
 
     What only passes is said and let pass: the run waits it out. `left` is what a budget leaves, in millionths; an
-    endpoint that it does not suffice for is not asked.
+    endpoint that it does not suffice for is not asked. In `journal` each call is begun at its worst case before it is
+    made and noted after it, as any other: a process that dies in between has it on its books (RULE 2).
 
     Raises:
         UsageError: a wrong key, model or address. InfrastructureError: nobody answers there, or the credit is used up.
     """
-    tried = []
+    tried: list[Tried] = []
     for number, line in enumerate(found, 1):
         short = msgspec.structs.replace(
             line.settings.endpoint(), timeout_s=min(line.settings.timeout_s, LONGEST_CHECK_S)
@@ -220,15 +213,22 @@ def check(
             worst = 2 * wire.worst_cost(request)
             if left is not None and worst > left:
                 continue
-            call = _asked(wire, line, request, say)
+            if journal is not None:
+                journal.begin_call(request, worst)
+            call, fault = _asked(wire, line, request)
         finally:
             wire.close()
         left = left - call.micros if left is not None else None
         tried.append(call)
+        if journal is not None:
+            _note(journal, call)
+        if fault is not None:
+            _judge(line, fault, say)
     return tuple(tried)
 
 
-def _asked(wire: OpenAIWire, line: Line, request: ModelRequest, say: Callable[[str], None]) -> Tried:
+def _asked(wire: OpenAIWire, line: Line, request: ModelRequest) -> tuple[Tried, Fault | None]:
+    """Ask once, and once more where the fault may pass; return the call and the fault that stands, if one does."""
     asker = Discreet(wire, line)
     result, charged = asker.attempt(request), 0
     if isinstance(result, Fault) and result.retryable:
@@ -236,14 +236,24 @@ def _asked(wire: OpenAIWire, line: Line, request: ModelRequest, say: Callable[[s
         result = asker.attempt(request)
     if isinstance(result, ModelResponse):
         answered = msgspec.structs.replace(result, cost_micros=result.cost_micros + charged)
-        return Tried(request, answered, 0)
+        return Tried(request, answered, 0), None
     charged += wire.worst_cost(request) if result.billable else 0
-    if result.kind in _WRONG:
-        raise UsageError(obstacle(line, result))
-    if result.kind in _DOWN:
-        raise InfrastructureError(obstacle(line, result))
-    say(f"{line.label}: {result.reason} just now; it is waited for.")
-    return Tried(request, None, charged)
+    return Tried(request, None, charged), result
+
+
+def _note(journal: StoredJournal, call: Tried) -> None:
+    if call.response is not None:
+        journal.record([(call.request, call.response)])
+    else:
+        journal.release_call(call.request, call.charged)
+
+
+def _judge(line: Line, fault: Fault, say: Callable[[str], None]) -> None:
+    if fault.kind in _WRONG:
+        raise UsageError(obstacle(line, fault))
+    if fault.kind in _DOWN:
+        raise InfrastructureError(obstacle(line, fault))
+    say(f"{line.label}: {fault.reason} just now; it is waited for.")
 
 
 def obstacle(line: Line, fault: Fault) -> str:

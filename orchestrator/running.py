@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 
 import msgspec
 
 from orchestrator.compose import House, end_of
-from orchestrator.connecting import Connected, Tried
+from orchestrator.connecting import Connected
 from orchestrator.log_hash import log_hash
 from orchestrator.output import Out
 from orchestrator.progress import Counts, Progress
@@ -67,12 +68,12 @@ def _run(house: House, out: Out, reference: str, options: RunOptions) -> dict[st
         house.require_price()
     sandboxes = house.sandboxes(options.sandbox)
     prepared = _prepared(house, reference, options)
-    tried = _checked(house, out, prepared, limit) if options.check else ()
-    row = _row(house, out, prepared, options)
+    row = _row(house, prepared, options)
+    if options.check and house.asks():
+        _check(house, out, prepared, row, limit)
+    out.say(f"Office {row.id} ({row.name}) {'opens' if isinstance(prepared, Package) else 'goes on'}.")
     reader = house.offices.read(row.id)
-    spent = reader.charged_micros() + sum(each.micros for each in tried)
-    connected = house.connect(None if limit is None else Budget(limit, spent), out.say)
-    connected.tried = tried
+    connected = house.connect(None if limit is None else Budget(limit, reader.charged_micros()), out.say)
     counts = Counts()
     for event, office in walk(reader):
         counts.event(event, office)
@@ -116,22 +117,23 @@ def _prepared(house: House, reference: str, options: RunOptions) -> Package | Of
     return row
 
 
-def _checked(house: House, out: Out, prepared: Package | OfficeRow, limit: int | None) -> tuple[Tried, ...]:
-    """Ask each endpoint one tiny question; return the calls made. What a budget leaves bounds them."""
-    if limit is None:
-        return house.check(say=out.say)
-    spent = 0 if isinstance(prepared, Package) else house.offices.read(prepared.id).charged_micros()
-    return house.check(left=limit - spent, say=out.say)
+def _check(house: House, out: Out, prepared: Package | OfficeRow, row: OfficeRow, limit: int | None) -> None:
+    """Ask each endpoint one tiny question, on the office's books. An office made for nothing is taken away again."""
+    try:
+        with closing(house.offices.open(row.id)) as journal:
+            left = None if limit is None else limit - journal.charged_micros()
+            house.check(left=left, say=out.say, journal=journal)
+    except OfficeTownError:
+        if isinstance(prepared, Package):
+            house.offices.remove(row.id)
+        raise
 
 
-def _row(house: House, out: Out, prepared: Package | OfficeRow, options: RunOptions) -> OfficeRow:
+def _row(house: House, prepared: Package | OfficeRow, options: RunOptions) -> OfficeRow:
     """Make the office, or go on with it."""
     if isinstance(prepared, Package):
         name = options.name or prepared.organization.name
-        row = house.row(house.found(prepared, name, options.seed or 0))
-        out.say(f"Office {row.id} ({row.name}) opens.")
-        return row
-    out.say(f"Office {prepared.id} ({prepared.name}) goes on.")
+        return house.row(house.found(prepared, name, options.seed or 0))
     return prepared
 
 

@@ -75,7 +75,7 @@ class Killing:
         """
         reader = self._reader()
         words = self.name if reader is not None else self.firm
-        command = ["run", words, "--days", str(DAYS), "--no-check"]
+        command = ["run", words, "--days", str(DAYS)]
         if reader is None:
             command += ["--name", self.name, "--seed", "3"]
         answers = self.provider.answers
@@ -111,7 +111,9 @@ class Killing:
         assert reader.charged_micros() == charged.total() >= self.provider.money
         lines = tuple(reader.ledger())
         self.in_flight += sum(line.state == "begun" for line in lines)
-        assert not (ended and any(line.state == "begun" for line in lines))
+        # A call beforehand that a kill cut off is never asked again: it stays charged at its worst case.
+        begun = [line.activation for line in lines if line.state == "begun" and not line.activation.startswith("check.")]
+        assert not (ended and begun)
         self.repeated += self.provider.repeated
         self.provider.repeated = []
         self.provider.stored = frozenset((x.activation, x.ordinal) for x in lines if x.state == "answered")

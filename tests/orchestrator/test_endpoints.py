@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from orchestrator.connecting import OFFICE, Connected, Line, check, connect, lines
+from orchestrator.connecting import OFFICE, Line, check, connect, lines
 from orchestrator.pacing import PacedGate
 from orchestrator.settings import ModelSettings
 from services.models.connect import Surroundings
@@ -299,13 +299,27 @@ def test_a_budget_is_not_spent_on_the_call_beforehand_where_it_does_not_suffice(
     assert sum(able.asked.values()) == 2
 
 
-def test_the_call_beforehand_is_in_the_record_once() -> None:
-    able, journal = Able(), MemoryJournal()
+class Watching(Able):
+    """Notes what an office's books held at the moment it was asked."""
+
+    def __init__(self, journal: MemoryJournal) -> None:
+        super().__init__()
+        self.journal = journal
+        self.held: list[int] = []
+
+    def complete(self, request: ModelRequest) -> ModelResponse:
+        self.held.append(self.journal.charged_micros())
+        return super().complete(request)
+
+
+def test_the_call_beforehand_is_on_the_books_before_it_is_made_and_for_what_it_cost_after() -> None:
+    """RULE 2: a process that dies while it asks has charged the worst case."""
+    journal = MemoryJournal()
+    able = Watching(journal)
     with serve(able) as server:
         line = Line(ModelSettings(server.url, "m", prices=PRICES), OFFICE)
-        found = Connected(able, tried=check([line], around()))
-    for _ in range(2):
-        found.metered(journal)  # type: ignore[arg-type]
+        (call,) = check([line], around(), journal=journal)  # type: ignore[arg-type]
+    assert able.held[0] >= call.micros == 40
     assert journal.charged_micros() == 40
 
 
