@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import contextlib
 import os
 import random
 import select
@@ -45,7 +46,8 @@ def _one_life(processes: ForkServerContext, folder: Path, upto: int, promises: i
         if before < promises <= said.count(b"\n"):
             until = time.monotonic() + seconds
     if process.pid is not None and process.is_alive():
-        os.kill(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it ended by itself between the question and the kill
+            os.kill(process.pid, signal.SIGKILL)
     process.join()
     while data := os.read(reading, 65536):
         said += data
