@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import contextlib
+import multiprocessing
 import os
 import random
 import select
