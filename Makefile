@@ -29,10 +29,10 @@ test: install ## run the tests, but for the slow ones
 	$(PYTEST) -m "not slow"
 
 test-slow: install ## run the slow tests
-	$(PYTEST) -m slow
+	$(PYTEST) -m slow --timeout 1200
 
 test-model: install $(MODEL) ## run an office of four for a day on a real, very small model (minutes; not part of the tests)
-	PYTHONPATH=.model $(BIN)/python -m pytest -s -m slow tests/models/test_tiny_model.py tests/live/test_tiny_office.py
+	PYTHONPATH=.model $(BIN)/python -m pytest -s -m slow --timeout 1200 tests/models/test_tiny_model.py tests/live/test_tiny_office.py
 
 lint: $(INSTALLED) ## check style, and the sizes of files and functions
 	$(BIN)/ruff check

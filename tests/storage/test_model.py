@@ -169,11 +169,12 @@ def test_the_store_is_a_dictionary_that_survives_crashes() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_store_is_a_dictionary_over_many_more_histories() -> None:
     run_state_machine_as_test(
         StoreMachine,
         settings=settings(
-            max_examples=400, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
 
