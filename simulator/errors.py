@@ -83,6 +83,10 @@ class SandboxUnavailable(InfrastructureError):
     """No sandbox provider works on this machine; the message says what to do."""
 
 
+class CarrierError(InfrastructureError):
+    """A chat, mail or calendar server failed or cannot be reached; what should go there waits in the outbox."""
+
+
 class StorageError(InfrastructureError):
     """The database or the disk refused."""
 
