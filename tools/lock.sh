@@ -2,7 +2,7 @@
 # Compile requirements/*.in into locks that hold on every platform, with a hash for each file, and that name no package index.
 set -eu
 uv=$1
-for name in runtime telemetry dev assistant model; do
+for name in runtime telemetry dev assistant model clients; do
     # An extra goes into the same environment. Its list is package metadata too, where a `-c` line is no requirement.
     set --
     if [ "$name" = telemetry ]; then set -- -c requirements/runtime.lock; fi
