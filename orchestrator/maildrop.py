@@ -8,10 +8,9 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from pathlib import Path
 
-import msgspec
-
 from services.storage.outbox import Delivery
 from services.storage.writer import StoredJournal
+from simulator.carrying import MailOut, decode_item
 from simulator.records import Body, Mail
 
 
@@ -26,7 +25,9 @@ class Maildrop:
         """Lay one item down; raises OSError where the disk refuses, and the outbox tries again."""
         if delivery.item.kind != "mail":
             return
-        mail = msgspec.json.decode(delivery.item.body, type=Mail)
+        item = decode_item(delivery.item)
+        assert isinstance(item, MailOut)  # noqa: S101 - by its kind
+        mail = item.mail
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._folder / f"{_safe(mail.id)}.eml"
         if path.exists():

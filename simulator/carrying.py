@@ -190,15 +190,24 @@ def decode_item(item: OutboxItem) -> Item:
         return MailOut(msgspec.json.decode(item.body, type=Mail))
 
 
+CARRIER_OF: Mapping[str, str] = {
+    "room": "chat", "member": "chat", "message": "chat", "mail": "mail", "bounce": "mail", "entry": "calendar",
+}  # fmt: skip
+"""Which carrier takes which kind."""
+
+
 class Projection:
     """Projects a log into outbox items, one event after the other from the log's beginning.
 
+    `targets` names, for `chat`, `mail` and `calendar`, the server they go to: a short tag that is part of each key and
+    lane, so that another server is given the whole office and one that is down holds nobody else up. What has no target
+    does not leave; the firm's own mail to outside people always does, as files where there is no server for it.
+
     It remembers under which keys things came in, so that what a person wrote at a carrier is not sent back to it.
-    Without `everything` only the firm's own mail to outside people leaves: there is no carrier, and `.eml` files are made.
     """
 
-    def __init__(self, everything: bool = False) -> None:
-        self.everything = everything
+    def __init__(self, targets: Mapping[str, str] | None = None) -> None:
+        self.targets = dict(targets or {})
         self._arrived: tuple[str, str] = ("", "")
         self._origins: dict[str, str] = {}
         self._known: dict[str, str] = {}
@@ -213,35 +222,32 @@ class Projection:
 
     def __call__(self, event: Event, office: Office) -> tuple[OutboxItem, ...]:
         """Return what leaves because of an event; `office` is the state after it."""
-        if not self.everything:
-            return self._outside_mail(event, office)
         p = event.payload
         if isinstance(p, InboundArrived):
             self._arrived = (event.activation, p.key)
-        elif isinstance(p, RoomOpened):
-            return (_item(f"room:{p.room.id}", f"room:{p.room.id}", "room", RoomOut(p.room)),)
-        elif isinstance(p, RoomJoined | RoomLeft):
-            joined = isinstance(p, RoomJoined)
-            key = f"member:{p.room}:{p.person}:{event.revision}"
-            return (_item(key, f"room:{p.room}", "member", MemberOut(p.room, p.person, joined)),)
-        elif isinstance(p, MessagePosted):
-            return (self._post(event, p.message, office),)
         elif isinstance(p, MailSent):
-            return (self._mail(event, p.mail, office),)
-        elif isinstance(p, EntryScheduled):
-            self._note(event, p.entry.id)
-            return (self._entry(p.entry.id, event.revision, office),)
-        elif isinstance(p, EntryAnswered | EntryMoved | EntryCancelled):
-            return (self._entry(p.entry, event.revision, office),)
-        elif isinstance(p, ConflictRaised) and self._arrived[0] == event.activation:
-            bounce = BounceOut(p.conflict.person, self._arrived[1], p.conflict.reason, event.sim_time)
-            return (_item(f"bounce:{p.conflict.id}", f"bounce:{p.conflict.person}", "bounce", bounce),)
+            return self._mail(event, p.mail, office)
+        elif self.targets:
+            return self._talk(event, office)
         return ()
 
-    def _outside_mail(self, event: Event, office: Office) -> tuple[OutboxItem, ...]:
+    def _talk(self, event: Event, office: Office) -> tuple[OutboxItem, ...]:
         p = event.payload
-        if isinstance(p, MailSent) and p.mail.external and office.people[p.mail.sender].kind == "staff":
-            return (self._mail(event, p.mail, office),)
+        if isinstance(p, RoomOpened):
+            return self._item(f"room:{p.room.id}", f"room:{p.room.id}", "room", RoomOut(p.room))
+        if isinstance(p, RoomJoined | RoomLeft):
+            change = MemberOut(p.room, p.person, isinstance(p, RoomJoined))
+            return self._item(f"member:{p.room}:{p.person}:{event.revision}", f"room:{p.room}", "member", change)
+        if isinstance(p, MessagePosted):
+            return self._post(event, p.message, office)
+        if isinstance(p, EntryScheduled):
+            self._note(event, p.entry.id)
+            return self._entry(p.entry.id, event.revision, office)
+        if isinstance(p, EntryAnswered | EntryMoved | EntryCancelled):
+            return self._entry(p.entry, event.revision, office)
+        if isinstance(p, ConflictRaised) and self._arrived[0] == event.activation:
+            bounce = BounceOut(p.conflict.person, self._arrived[1], p.conflict.reason, event.sim_time)
+            return self._item(f"bounce:{p.conflict.id}", f"bounce:{p.conflict.person}", "bounce", bounce)
         return ()
 
     def _note(self, event: Event, name: str) -> str:
@@ -253,22 +259,32 @@ class Projection:
         self._known[key] = name
         return key
 
-    def _post(self, event: Event, message: ChatMessage, office: Office) -> OutboxItem:
+    def _post(self, event: Event, message: ChatMessage, office: Office) -> tuple[OutboxItem, ...]:
         origin = self._note(event, message.id)
-        room = office.rooms[message.room]
-        files, withheld = _attached(office, message.cites, room.members)
+        if "chat" not in self.targets:
+            return ()
+        files, withheld = _attached(office, message.cites, office.rooms[message.room].members)
         post = PostOut(message, files, withheld, origin, self.origin(message.thread))
-        return _item(f"message:{message.id}", f"room:{message.room}", "message", post)
+        return self._item(f"message:{message.id}", f"room:{message.room}", "message", post)
 
-    def _mail(self, event: Event, mail: Mail, office: Office) -> OutboxItem:
+    def _mail(self, event: Event, mail: Mail, office: Office) -> tuple[OutboxItem, ...]:
         origin = self._note(event, mail.id)
+        leaves = mail.external and office.people[mail.sender].kind == "staff"
+        if "mail" not in self.targets and not leaves:
+            return ()
         files, _ = _attached(office, mail.attachments, (mail.sender, *mail.to, *mail.cc))
         thread_origin = self.origin(mail.thread) if mail.thread != mail.id else ""
-        return _item(f"mail:{mail.id}", f"mail:{mail.sender}", "mail", MailOut(mail, files, origin, thread_origin))
+        return self._item(f"mail:{mail.id}", f"mail:{mail.sender}", "mail", MailOut(mail, files, origin, thread_origin))
 
-    def _entry(self, name: str, revision: int, office: Office) -> OutboxItem:
-        entry = office.entries[name]
-        return _item(f"entry:{name}:{revision}", f"entry:{name}", "entry", EntryOut(entry, revision, self.origin(name)))
+    def _entry(self, name: str, revision: int, office: Office) -> tuple[OutboxItem, ...]:
+        entry = EntryOut(office.entries[name], revision, self.origin(name))
+        return self._item(f"entry:{name}:{revision}", f"entry:{name}", "entry", entry)
+
+    def _item(self, key: str, lane: str, kind: str, body: Item) -> tuple[OutboxItem, ...]:
+        target = self.targets.get(CARRIER_OF[kind])
+        if target is None:
+            return (OutboxItem(key, lane, kind, canonical(body)),) if kind == "mail" else ()
+        return (OutboxItem(f"{target}/{key}", f"{target}/{lane}", kind, canonical(body)),)
 
 
 def _attached(
@@ -286,10 +302,6 @@ def _attached(
         else:
             withheld.append(name)
     return tuple(files), tuple(withheld)
-
-
-def _item(key: str, lane: str, kind: str, body: Item) -> OutboxItem:
-    return OutboxItem(key, lane, kind, canonical(body))
 
 
 # -- the ports --------------------------------------------------------------------------------------------------------
@@ -338,6 +350,6 @@ def staff_of(people: Directory) -> tuple[Account, ...]:
 
 
 __all__ = [
-    "KINDS", "Account", "Attached", "BounceOut", "CalendarCarrier", "Carrier", "Chat", "Directory", "EntryOut", "Item",
+    "CARRIER_OF", "KINDS", "Account", "Attached", "BounceOut", "CalendarCarrier", "Carrier", "Chat", "Directory", "EntryOut", "Item",
     "MailCarrier", "MailOut", "MemberOut", "PostOut", "Projection", "RoomOut", "decode_item", "directory", "staff_of",
 ]  # fmt: skip

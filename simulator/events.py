@@ -390,12 +390,13 @@ class TimerSet(Payload, frozen=True, tag="timer.set/1"):
 
 
 class InboundArrived(Payload, frozen=True, tag="inbound.arrived/1"):
-    """An act from outside came in, after the revision before this event's (RULE 4)."""
+    """An act from outside came in, after the revision before this event's (RULE 4). `files` came with it."""
 
     key: str
     actor: str
     tool: str
     arguments: Body
+    files: tuple[tuple[str, Blob], ...] = ()
 
 
 class RoleTaken(Payload, frozen=True, tag="role.taken/1"):

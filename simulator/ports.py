@@ -212,12 +212,14 @@ class Journal(Protocol):
 
 
 class InboundItem(msgspec.Struct, frozen=True):
-    """One act from outside. `key` names it for ever; `arguments` is the act's JSON; `actor` whose rights it has."""
+    """One act from outside. `key` names it for ever; `arguments` is the act's JSON; `actor` whose rights it has. `files`
+    are the names and bytes that came with it: no act that a model calls can name bytes (RULE 26)."""
 
     key: str
     actor: str
     tool: str
     arguments: str = "{}"
+    files: tuple[tuple[str, Blob], ...] = ()
 
 
 class Inbound(Protocol):

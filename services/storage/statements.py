@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Table, and_, bindparam, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from services.storage.tables import bodies, checkpoints, events, model_calls, offices, outbox, tool_results
+from services.storage.tables import bodies, checkpoints, cursors, events, model_calls, offices, outbox, tool_results
 
 INSERT_EVENTS = insert(events)
 RELEASE_CALL = (
@@ -43,6 +43,7 @@ class Statements:
         self.tool = _counted(self._insert(tool_results).on_conflict_do_nothing())
         self.outbox = _counted(self._insert(outbox).values(state="waiting").on_conflict_do_nothing())
         self.checkpoint = self._replace(checkpoints, "data")
+        self.cursor = self._replace(cursors, "cursor")
         self.begin_call = self._begin_call()
         self.answer = _counted(self._answer())
 

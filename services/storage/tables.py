@@ -108,6 +108,14 @@ outbox = Table(
     Index("ix_outbox_office_state_sequence", "office", "state", "sequence"),
 )
 
+cursors = Table(
+    "cursors",
+    metadata,
+    _office(),
+    Column("carrier", Text, primary_key=True, comment="the tag of a server"),
+    Column("cursor", LargeBinary, nullable=False, comment="how far it was read; opaque, of the carrier's own making"),
+)
+
 checkpoints = Table(
     "checkpoints",
     metadata,

@@ -19,12 +19,14 @@ from services.storage.faults import LostAnswer, committed, fault_point
 from services.storage.leases import Lease
 from services.storage.reader import JournalReader
 from services.storage.statements import Statements
-from services.storage.tables import offices, outbox
+from services.storage.tables import cursors, offices, outbox
 from simulator.canonical import sha256
 from simulator.conversation import ModelRequest, ModelResponse
 from simulator.errors import Fenced, StorageError, TapeMismatch, UsageError
 from simulator.ports import OutboxItem, TapeTool
 
+_ENQUEUED = 500
+"""Effects put into the outbox in one transaction."""
 _REMEMBERED = 100_000
 _ADVANCE = (
     update(offices)
@@ -167,11 +169,36 @@ class StoredJournal(JournalReader):
         with self._lock:
             self._write(0, lambda connection: connection.execute(self._statements.checkpoint, row))
 
+    def cursor(self, carrier: str) -> str:
+        """Return how far a server was read; empty if it never was."""
+        query = select(cursors.c.cursor).where(cursors.c.office == self._office, cursors.c.carrier == carrier)
+        with self._database.reading() as connection:
+            stored: bytes | None = connection.execute(query).scalar()
+        return (stored or b"").decode()
+
+    def set_cursor(self, carrier: str, cursor: str) -> None:
+        """Keep how far a server was read."""
+        row = {"office": self._office, "carrier": carrier, "cursor": cursor.encode()}
+        with self._lock:
+            self._write(0, lambda connection: connection.execute(self._statements.cursor, row))
+
     def set_status(self, status: bytes) -> None:
         """Keep what this run has to say about itself: shown beside the office, no part of its log."""
         values = {"o": self._office, "status": status}
         with self._lock:
             self._write(0, lambda connection: connection.execute(statements.SET_STATUS, values))
+
+    def enqueue(self, items: Sequence[OutboxItem]) -> int:
+        """Put effects into the outbox that no commit of now brings: an office is carried over to a new server. What the
+        outbox has under its key already stays as it is. Return how many were new."""
+        with self._lock:
+            with self._database.reading() as connection:
+                known = set(connection.execute(select(outbox.c.key).where(outbox.c.office == self._office)).scalars())
+            new = [item for item in items if item.key not in known]
+            for first in range(0, len(new), _ENQUEUED):
+                some = new[first : first + _ENQUEUED]
+                self._write(0, lambda connection, some=some: self._insert_outbox(connection, some))  # type: ignore[misc]
+            return len(new)
 
     def write(self, work: Callable[[Connection], Any]) -> None:
         """Run `work` in a fenced transaction that moves no head. It may run twice, so it must be idempotent."""

@@ -15,7 +15,8 @@ from simulator.canonical import clean_text
 from simulator.conversation import ToolSpec
 from simulator.errors import UsageError
 
-Who = Literal["staff", "client", "meeting"]
+Who = Literal["staff", "client", "meeting", "desk"]
+"""Whose tool an act is; `desk` is for people outside who play a role, never for a model."""
 
 
 class ActKind(msgspec.Struct, frozen=True):
@@ -42,6 +43,7 @@ ACTS: dict[str, ActKind] = {
     "review": ActKind(a.ReviewWork, work.review),
     "change_team": ActKind(a.ChangeTeam, work.change_team),
     "save": ActKind(a.SaveFile, files.save),
+    "receive": ActKind(a.Receive, files.receive, ("desk",)),
     "accept": ActKind(a.AcceptFile, files.accept),
     "sign_off": ActKind(a.SignOff, files.sign_off),
     "classify": ActKind(a.Classify, files.classify),

@@ -147,6 +147,10 @@ class SaveFile(Arguments, frozen=True):
     text: Annotated[str, D(max_length=400_000)]
 
 
+class Receive(Arguments, frozen=True):
+    """Keep the files that came with a message or mail in the home of the person who wrote it. No model has this act."""
+
+
 class AcceptFile(Arguments, frozen=True):
     """Accept exactly this version of a file. A second acceptance names the one it replaces."""
 

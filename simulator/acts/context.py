@@ -18,7 +18,7 @@ from simulator.businesstime import BusinessCalendar, calendar_for
 from simulator.canonical import clean_text, sha256
 from simulator.events import Payload
 from simulator.office import Office
-from simulator.ports import BlobStore
+from simulator.ports import Blob, BlobStore
 from simulator.records import INLINE_BYTES, Body, FileRef, Person
 from simulator.view import view
 
@@ -41,7 +41,7 @@ class ActContext:
     """The circumstances of one act.
 
     `act_id` is final from the first call on (RULE 8). `opened` are the files the activation has opened so far. `texts`
-    collects long bodies by hash until the commit writes them.
+    collects long bodies by hash until the commit writes them. `received` are names and bytes that came in with the act.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class ActContext:
         blobs: BlobStore,
         texts: dict[str, str],
         opened: tuple[FileRef, ...] = (),
+        received: tuple[tuple[str, Blob], ...] = (),
     ) -> None:
         self.office = office
         self.actor = actor
@@ -63,6 +64,7 @@ class ActContext:
         self.blobs = blobs
         self.texts = texts
         self.opened = opened
+        self.received = received
         self.relied: list[tuple[str, str, str]] = []
 
     @property

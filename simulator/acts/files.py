@@ -17,6 +17,8 @@ from simulator.office import Office
 from simulator.ports import Blob
 from simulator.records import LEVELS, Acceptance, File, FileRef, FileVersion, Grant, Level
 
+NAME_BYTES = 200
+"""Bytes of an attachment's name: what every file system takes."""
 MEDIA_TYPES = {
     ".md": "text/markdown",
     ".csv": "text/csv",
@@ -99,6 +101,34 @@ def save(ctx: ActContext, args: a.SaveFile) -> Outcome:
     saved = new_version(ctx, f"home:{ctx.actor}", path, ctx.actor, ctx.blobs.put(data), ctx.opened,
                         file_id=ctx.act_id, matter=matter)  # fmt: skip
     return Outcome((saved,), {"file": saved.file, "version": saved.version.number, "path": saved.path})
+
+
+def receive(ctx: ActContext, args: a.Receive) -> Outcome:
+    """Keep what came with a message or mail as versions in its author's home: saved, and neither accepted nor shared."""
+    ctx.allow("create", f"home:{ctx.actor}")
+    events: list[FileSaved] = []
+    names: set[str] = set()
+    for number, (given, blob) in enumerate(ctx.received):
+        name = received_name(given, names)
+        path = f"Received/{ctx.calendar.day(ctx.at)}/{name}"
+        events.append(
+            new_version(ctx, f"home:{ctx.actor}", path, ctx.actor, blob, (), file_id=f"{ctx.act_id}.f{number}")
+        )
+    return Outcome(tuple(events), {"files": [f"{e.file}@{e.version.number}" for e in events]})
+
+
+def received_name(given: str, names: set[str]) -> str:
+    """Return a file name from outside as one that every file system takes, unlike those in `names`, and add it there.
+
+    Refuses what is no file name.
+    """
+    name = clean_name(posixpath.basename(given.replace("\\", "/")))
+    if name in ("", ".", "..") or len(name.encode()) > NAME_BYTES:
+        raise Refused(f"{given[:100]!r} is no file name")
+    if name.casefold() in names:
+        raise Refused(f"two attachments are called {name!r}: give each a name of its own")
+    names.add(name.casefold())
+    return name
 
 
 def _matter_of(ctx: ActContext, path: str) -> str:

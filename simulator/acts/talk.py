@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import posixpath
 
 from simulator.access import telling_refusals
 from simulator.acts import arguments as a
 from simulator.acts.context import ActContext, Outcome, Refused
-from simulator.acts.files import grants_for, new_version
+from simulator.acts.files import grants_for, new_version, received_name
 from simulator.canonical import clean_name
 from simulator.events import (
     EntryAnswered,
@@ -28,8 +27,6 @@ from simulator.recurrence import next_occurrence
 
 ATTACHMENT_LIMIT = 25_000_000
 """Bytes of one attachment."""
-NAME_BYTES = 200
-"""Bytes of an attachment's name: what every file system takes."""
 
 
 def direct_room(first: str, second: str) -> str:
@@ -61,7 +58,11 @@ def post_message(ctx: ActContext, args: a.PostMessage) -> Outcome:
             raise Refused(f"there is no message {args.in_reply_to!r} in that room")
         thread = first.thread or first.id
     cites = ctx.files(args.cites)
-    others = [p for p in ctx.office.rooms[room_id].members if p != ctx.actor] if room is not None else [ctx.person(args.to).id]
+    others = (
+        [p for p in ctx.office.rooms[room_id].members if p != ctx.actor]
+        if room is not None
+        else [ctx.person(args.to).id]
+    )
     refusals = telling_refusals(ctx.office, others, cites)
     if refusals:
         raise Refused("the message was not posted: " + "; ".join(refusals))
@@ -135,21 +136,17 @@ def client_mail(ctx: ActContext, args: a.ClientMail) -> Outcome:
     matter = _named_matter(ctx.office, args.matter) or _client_matter(ctx.office, ctx.me.client)
     if matter:
         ctx.allow("deposit", f"matter:{matter}")
-    if args.attachments and not matter:
+    enclosed = [(item.name, ctx.blobs.put(_bytes(item))) for item in args.attachments] if matter else []
+    if (args.attachments or ctx.received) and not matter:
         raise Refused("there is no matter to file the attachments in: name one")
     events: list[Payload] = []
     refs: list[FileRef] = []
     folder = clean_name(args.period).replace("/", "-")[:40].strip(" .") or ctx.calendar.day(ctx.at)
     names: set[str] = set()
-    for number, item in enumerate(args.attachments):
-        name = clean_name(posixpath.basename(item.name.replace("\\", "/")))
-        if name in ("", ".", "..") or len(name.encode()) > NAME_BYTES:
-            raise Refused(f"{item.name!r} is no file name")
-        if name.casefold() in names:
-            raise Refused(f"two attachments are called {name!r}: give each a name of its own")
-        names.add(name.casefold())
+    for number, (given, blob) in enumerate((*enclosed, *ctx.received)):
+        name = received_name(given, names)
         saved = new_version(
-            ctx, f"matter:{matter}", f"Inputs/{folder}/{name}", f"matter:{matter}", ctx.blobs.put(_bytes(item)), (),
+            ctx, f"matter:{matter}", f"Inputs/{folder}/{name}", f"matter:{matter}", blob, (),
             file_id=f"{ctx.act_id}.f{number}", matter=matter, level="confidential",
         )  # fmt: skip
         events.append(saved)
@@ -238,7 +235,11 @@ def respond(ctx: ActContext, args: a.Respond) -> Outcome:
         raise Refused("you are not invited to that event")
     _still_on(entry)
     returning = args.answer != "declined" and (ctx.actor, "declined") in entry.answers
-    if returning and entry.kind == "meeting" and clash(ctx.office, ctx, ctx.actor, entry.start, entry.minutes, entry.id):
+    if (
+        returning
+        and entry.kind == "meeting"
+        and clash(ctx.office, ctx, ctx.actor, entry.start, entry.minutes, entry.id)
+    ):
         raise Refused("you have taken something else for that time since you declined")
     return Outcome((EntryAnswered(entry.id, ctx.actor, args.answer),), {"event": entry.id, "answer": args.answer})
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from simulator.carrying import Projection
 from simulator.conversation import ModelRequest
 from simulator.errors import CorruptStore
 from simulator.events import Event
@@ -102,8 +103,6 @@ class Settings(msgspec.Struct, frozen=True):
     commit_items: int = 48
     checkpoint_events: int = 10_000
     command_timeout_s: int = 120
-    carriers: bool = False
-    """Whether chat messages leave through the outbox too: only where a carrier is there to take them."""
 
 
 class Environment(msgspec.Struct):
@@ -119,6 +118,8 @@ class Environment(msgspec.Struct):
     observers: tuple[Observer, ...] = ()
     worst_case: Callable[[ModelRequest], int] = free_of_charge
     inbound: Inbound | None = None
+    outgoing: Projection = msgspec.field(default_factory=Projection)
+    """What leaves the office; with carriers it has seen the whole log before."""
 
 
 def need(text: str | None, what: str) -> str:

@@ -8,9 +8,8 @@ from typing import Any, get_type_hints
 import msgspec
 from rpds import HashTrieMap
 
-from simulator.canonical import canonical
 from simulator.engine.environment import Bodies, Environment
-from simulator.events import DelegationWithdrawn, Event, MailSent, MessagePosted, Payload, RoundOpened
+from simulator.events import DelegationWithdrawn, Event, Payload, RoundOpened
 from simulator.fold import FOLD_VERSION, apply
 from simulator.office import Office
 from simulator.ports import OutboxItem
@@ -54,19 +53,7 @@ class Recorder:
                 self._withdrawn.append(payload.delegation)
             elif isinstance(payload, RoundOpened):
                 self.opened_rounds[payload.delegation, payload.number] = self.office
-            else:
-                self._sends(payload)
-
-    def _sends(self, payload: Payload) -> None:
-        """Put into the outbox what leaves the firm: its own mail to outside people; messages where a carrier takes them."""
-        if isinstance(payload, MailSent):
-            mail = payload.mail
-            if mail.external and self.office.people[mail.sender].kind == "staff":
-                self._outbox.append(OutboxItem(f"mail:{mail.id}", f"mail:{mail.sender}", "mail", canonical(mail)))
-        elif isinstance(payload, MessagePosted) and self.env.settings.carriers:
-            message = payload.message
-            lane = f"room:{message.room}"
-            self._outbox.append(OutboxItem(f"message:{message.id}", lane, "message", canonical(message)))
+            self._outbox.extend(self.env.outgoing(event, self.office))
 
     def take_news(self) -> tuple[tuple[Timer, ...], tuple[str, ...]]:
         """Return, once, the timers set and the people woken since last asked."""

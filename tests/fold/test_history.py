@@ -12,6 +12,7 @@ from rpds import HashTrieMap
 
 from services.storage.memory import MemoryBlobs, MemoryJournal
 from simulator.canonical import sha256
+from simulator.carrying import Projection
 from simulator.engine.environment import Bodies, Environment, Settings
 from simulator.engine.history import as_of, at_time, offices_at, walk
 from simulator.engine.record import Recorder, dump, restore
@@ -273,14 +274,18 @@ def test_mails_to_the_outside_leave_through_the_outbox_and_chat_only_with_a_carr
     inside = Mail("m1", "m1", "ada", ("ben",), (), "s", Body("t", size=1), MONDAY)
     outside = Mail("m2", "m2", "ada", ("maya",), (), "s", Body("t", size=1), MONDAY, external=True)
     posted, _ = message("c1", "hello")
-    for carriers, keys in ((False, {"mail:m2"}), (True, {"mail:m2", "message:c1"})):
-        recorder = pen(carriers=carriers)
+    servers = {"chat": "rc", "mail": "smtp"}
+    for targets, keys in (({}, {"mail:m2"}), (servers, {"smtp/mail:m1", "smtp/mail:m2", "rc/message:c1"})):
+        recorder = pen()
+        recorder.env.outgoing = Projection(targets)
         recorder.emit("ada", "ada.1", MailSent(inside), MailSent(outside), posted)
         recorder.flush()
         journal = recorder.env.journal
         assert isinstance(journal, MemoryJournal)
         assert set(journal.office.outbox) == keys
-        assert journal.office.outbox["mail:m2"].lane == "mail:ada"
+        assert {i.lane for i in journal.office.outbox.values() if i.kind == "mail"} == {
+            f"{'smtp/' if targets else ''}mail:ada"
+        }
 
 
 def test_news_and_withdrawals_are_told_once() -> None:
