@@ -152,11 +152,13 @@ class MailOut(Record, frozen=True):
 
 class EntryOut(Record, frozen=True):
     """A calendar event as it is after `sequence` (a revision): the whole of it, so that the last one delivered wins.
-    `origin` is the key under which it came in, if somebody made it in a calendar program."""
+    `origin` is the key under which it came in, if somebody made it in a calendar program. `at` is the simulated time of
+    that revision (0 where an older store did not say)."""
 
     entry: CalendarEntry
     sequence: int
     origin: str = ""
+    at: int = 0
 
 
 class BounceOut(Record, frozen=True):
@@ -242,9 +244,9 @@ class Projection:
             return self._post(event, p.message, office)
         if isinstance(p, EntryScheduled):
             self._note(event, p.entry.id)
-            return self._entry(p.entry.id, event.revision, office)
+            return self._entry(p.entry.id, event, office)
         if isinstance(p, EntryAnswered | EntryMoved | EntryCancelled):
-            return self._entry(p.entry, event.revision, office)
+            return self._entry(p.entry, event, office)
         if isinstance(p, ConflictRaised) and self._arrived[0] == event.activation:
             bounce = BounceOut(p.conflict.person, self._arrived[1], p.conflict.reason, event.sim_time)
             return self._item(f"bounce:{p.conflict.id}", f"bounce:{p.conflict.person}", "bounce", bounce)
@@ -276,9 +278,9 @@ class Projection:
         thread_origin = self.origin(mail.thread) if mail.thread != mail.id else ""
         return self._item(f"mail:{mail.id}", f"mail:{mail.sender}", "mail", MailOut(mail, files, origin, thread_origin))
 
-    def _entry(self, name: str, revision: int, office: Office) -> tuple[OutboxItem, ...]:
-        entry = EntryOut(office.entries[name], revision, self.origin(name))
-        return self._item(f"entry:{name}:{revision}", f"entry:{name}", "entry", entry)
+    def _entry(self, name: str, event: Event, office: Office) -> tuple[OutboxItem, ...]:
+        entry = EntryOut(office.entries[name], event.revision, self.origin(name), event.sim_time)
+        return self._item(f"entry:{name}:{event.revision}", f"entry:{name}", "entry", entry)
 
     def _item(self, key: str, lane: str, kind: str, body: Item) -> tuple[OutboxItem, ...]:
         target = self.targets.get(CARRIER_OF[kind])
