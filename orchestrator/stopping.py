@@ -34,11 +34,12 @@ class Stop:
         """128 + the signal, as shells have it."""
         return 128 + self.signal
 
-    def sleep(self, seconds: float) -> None:
-        """Sleep in short slices, so that a request to stop is heard; return early then."""
+    def sleep(self, seconds: float, woken: Callable[[], bool] = lambda: False) -> bool:
+        """Sleep in short slices, so that a request to stop is heard, or that something woke us; return False then."""
         end = self._wall() + seconds
-        while not self.signal and (left := end - self._wall()) > 0:
+        while not self.signal and not woken() and (left := end - self._wall()) > 0:
             self._sleep(min(_SLICE, left))
+        return not self.signal and not woken()
 
     def sleep_or_park(self, seconds: float) -> None:
         """As `sleep`, for a model call that waits out an outage: a request to stop leaves the call unanswered."""

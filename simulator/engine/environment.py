@@ -19,16 +19,20 @@ from simulator.records import Body
 class Pacer(Protocol):
     """Holds wall time against simulated time. It never changes the event log (DESIGN 5)."""
 
-    def before(self, at: int, working: int) -> None:
-        """Return when the instant `at` may be processed; `working` activations are running."""
+    def before(self, at: int, working: int, commit: Callable[[], None]) -> bool:
+        """Return True when the instant `at` may be processed, False as soon as something has come in meanwhile.
+
+        `working` activations are running. `commit` is called before any waiting, so that whoever watches sees it all.
+        """
         ...
 
 
 class Unpaced:
     """No pacing: as fast as the models allow."""
 
-    def before(self, at: int, working: int) -> None:
+    def before(self, at: int, working: int, commit: Callable[[], None]) -> bool:
         """Return at once."""
+        return True
 
 
 class Observer(Protocol):

@@ -39,6 +39,11 @@ class Doorstep:
         with self._lock:
             self._items.append(item)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether anything waits to be taken."""
+        return bool(self._items)
+
     def take(self, revision: int, committed: bool) -> tuple[InboundItem, ...]:
         """Return what has come, in order of coming; nothing while a commit is outstanding."""
         if not committed:

@@ -124,6 +124,9 @@ class Engine:
         self._collect(block=False)
         self._let_in()
         while not self._halted and self._ready(until):
+            if not self._paced():
+                self._let_in()
+                continue
             self._process(self.agenda.pop())
             self._collect(block=False)
             if self.record.waiting >= self.env.settings.commit_items:
@@ -186,9 +189,15 @@ class Engine:
 
     # -- processing
 
+    def _paced(self) -> bool:
+        """Wait until the next item's time has come; False when something came in meanwhile, or the run is to stop."""
+        item = self.agenda.peek()
+        if item is None or item.key.at <= self.now:
+            return True
+        working = sum(1 for r in self.runs.values() if r.outcome is None)
+        return self.env.pacer.before(item.key.at, working, self.record.flush) and not self._halted
+
     def _process(self, item: Item) -> None:
-        if item.key.at > self.now:
-            self.env.pacer.before(item.key.at, sum(1 for r in self.runs.values() if r.outcome is None))
         self.now = max(self.now, item.key.at)
         self.record.now = self.now
         {

@@ -36,6 +36,7 @@ class Desk:
         self.texts: dict[str, str] = {}
         self.did: tuple[Payload, ...] = ()
         self.opened: tuple[FileRef, ...] = ()
+        self.received: tuple[tuple[str, Blob], ...] = ()
 
     @property
     def office(self) -> Office:
@@ -50,7 +51,7 @@ class Desk:
         assert isinstance(parsed, Arguments)
         activation = act_id.rpartition(".")[0]
         ctx = ActContext(
-            self.office, who, activation, act_id, self.world.now, self.blobs, self.texts, self.opened
+            self.office, who, activation, act_id, self.world.now, self.blobs, self.texts, self.opened, self.received
         )
         return decide(ctx, tool, parsed)
 

@@ -27,10 +27,15 @@ class Wall:
     def __call__(self) -> float:
         return self.now
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> bool:
         assert seconds > 0
         self.slept.append(seconds)
         self.now += seconds
+        return True
+
+
+def nothing() -> None:
+    """What there is to commit."""
 
 
 def clock(now: int = OPEN, speed: int = SPEED, always: bool = False) -> tuple[AdaptiveClock, Wall]:
@@ -42,7 +47,7 @@ def took(at: int, working: int = 0, now: int = OPEN, speed: int = SPEED) -> floa
     """Real seconds from `now` until `at` may be processed."""
     adaptive, wall = clock(now, speed)
     begun = wall.now
-    adaptive.before(at, working)
+    adaptive.before(at, working, nothing)
     return wall.now - begun
 
 
@@ -81,32 +86,32 @@ def test_what_lands_after_closing_waits_for_the_rest_of_the_day_first() -> None:
 
 def test_an_office_that_never_closes_is_paced_through_the_night() -> None:
     adaptive, wall = clock(MONDAY, always=True)
-    adaptive.before(MONDAY + 24 * HOUR, 0)
+    adaptive.before(MONDAY + 24 * HOUR, 0, nothing)
     assert sum(wall.slept) == pytest.approx(24 * HOUR / 120)
 
 
 def test_what_the_work_itself_took_is_not_waited_for_again() -> None:
     adaptive, wall = clock()
     wall.now += 20
-    adaptive.before(OPEN + HOUR, 0)
+    adaptive.before(OPEN + HOUR, 0, nothing)
     assert wall.slept == [pytest.approx(10)]
 
 
 def test_after_an_outage_nothing_is_made_up_for() -> None:
     """While nothing is processed, simulated time stands still; afterwards it goes on at the same pace, not faster."""
     adaptive, wall = clock()
-    adaptive.before(OPEN + 60, 0)
+    adaptive.before(OPEN + 60, 0, nothing)
     wall.now += 3_600
-    adaptive.before(OPEN + 120, 0)
+    adaptive.before(OPEN + 120, 0, nothing)
     begun = wall.now
-    adaptive.before(OPEN + 120 + HOUR, 0)
+    adaptive.before(OPEN + 120 + HOUR, 0, nothing)
     assert wall.now - begun == pytest.approx(30)
 
 
 def test_several_things_at_one_instant_wait_once() -> None:
     adaptive, wall = clock()
     for _ in range(5):
-        adaptive.before(OPEN + 600, 1)
+        adaptive.before(OPEN + 600, 1, nothing)
     assert len(wall.slept) == 1
 
 
@@ -119,7 +124,7 @@ def test_never_more_than_120_open_seconds_a_real_second(steps: list[int], workin
     at, begun = OPEN, wall.now
     for step in steps:
         at += step
-        adaptive.before(at, working)
+        adaptive.before(at, working, nothing)
     open_seconds = LONDON.business_seconds_between(OPEN, at)
     passed = wall.now - begun
     assert open_seconds <= min(speed, SPEED) * passed + 1e-3
@@ -134,5 +139,25 @@ def test_however_slow_the_work_the_clock_never_runs_ahead_of_its_pace(steps: lis
         before, since = at, wall.now
         wall.now += seconds
         at += step
-        adaptive.before(at, 0)
+        adaptive.before(at, 0, nothing)
         assert LONDON.business_seconds_between(before, at) <= SPEED * (wall.now - since) + 1e-3
+
+
+def test_what_comes_in_cuts_a_wait_short_and_the_rest_is_waited_for_afterwards() -> None:
+    """RULE 4: whoever writes to the office is heard at once, not after the next thing that would have happened anyway."""
+    wall, commits, cut = Wall(), [0], [True]
+
+    def sleep(seconds: float) -> bool:
+        wall.now += seconds / 2 if cut[0] else seconds
+        return not cut[0]
+
+    def commit() -> None:
+        commits[0] += 1
+
+    adaptive = AdaptiveClock(LONDON, OPEN, wall, sleep)
+    assert not adaptive.before(OPEN + HOUR, 0, commit)
+    assert (wall.now, commits[0]) == (1_015.0, 1), "what had happened so far was committed before the wait"
+    cut[0] = False
+    assert adaptive.before(OPEN + HOUR, 0, commit)
+    assert wall.now == pytest.approx(1_030)
+    assert adaptive.before(OPEN + HOUR, 0, commit) and commits[0] == 2, "nothing to wait for, nothing to commit"

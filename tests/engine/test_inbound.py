@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from services.models.scripted import call
 from services.storage.memory import MemoryJournal
@@ -10,7 +11,17 @@ from simulator.canonical import canonical
 from simulator.conversation import ModelRequest, ModelResponse
 from simulator.engine.environment import Bodies
 from simulator.engine.inbound import GIVE_BACK, TAKE_OVER, Doorstep, RecordedInbound
-from simulator.events import ActivationStarted, ConflictRaised, InboundArrived, MessagePosted, decode
+from simulator.events import (
+    ActivationStarted,
+    ConflictRaised,
+    FileAccepted,
+    FileSaved,
+    FileShared,
+    InboundArrived,
+    MailSent,
+    MessagePosted,
+    decode,
+)
 from simulator.ports import InboundItem
 from tests.engine.fuzz import Fuzz
 from tests.engine.test_order import DAY, PEOPLE, firm
@@ -44,7 +55,9 @@ def test_an_inbound_act_enters_with_its_authors_rights_and_wakes_whom_it_concern
     (arrived,) = kinds(bench, InboundArrived)
     (posted,) = kinds(bench, MessagePosted)
     assert (arrived.key, posted.message.sender, posted.message.id) == ("chat-1", "ada", "ada.in1.1")
-    woken = [p.running for p in kinds(bench, ActivationStarted) if any(s.ref == posted.message.id for s in p.running.stimuli)]
+    woken = [
+        p.running for p in kinds(bench, ActivationStarted) if any(s.ref == posted.message.id for s in p.running.stimuli)
+    ]
     assert [r.actor for r in woken] == ["ben"]
 
 
@@ -131,7 +144,9 @@ class Sometimes:
             return ()
         self._next = revision + 40
         who = PEOPLE[revision % len(PEOPLE)]
-        return (item(f"k{revision}", who, "post_message", to=PEOPLE[(revision + 1) % 5], text="From outside.", asks=True),)
+        return (
+            item(f"k{revision}", who, "post_message", to=PEOPLE[(revision + 1) % 5], text="From outside.", asks=True),
+        )
 
 
 def test_a_replay_brings_everything_in_at_the_same_place() -> None:
@@ -147,3 +162,90 @@ def test_a_replay_brings_everything_in_at_the_same_place() -> None:
         again.env.inbound = RecordedInbound(recorded, Bodies(live.journal))
         again.run(until)
         assert again.log() == live.log()
+
+
+class Waiting:
+    """A pacer that lets something in during its first wait."""
+
+    def __init__(self, door: Doorstep, thing: InboundItem) -> None:
+        self.door, self.thing = door, thing
+        self.cut = False
+
+    def before(self, at: int, working: int, commit: Callable[[], None]) -> bool:
+        commit()
+        if not self.cut and at >= OPENING + HOUR:
+            self.cut = True
+            self.door.put(self.thing)
+            return False
+        return True
+
+
+def test_something_that_comes_in_while_the_clock_waits_enters_at_once() -> None:
+    """RULE 4: stamped with the last landed instant, before what the clock was waiting for."""
+    bench = Bench(opening([person("ada", ALL), person("ben")]), Idle())
+    bench.env.inbound = door = Doorstep()
+    bench.env.pacer = Waiting(door, item("1", "ada", "post_message", to="ben", text="Now?", asks=True))
+    bench.run(OPENING + DAY)
+    log = [decode(e) for e in bench.log()]
+    entered = next(e for e in log if isinstance(e.payload, InboundArrived))
+    assert entered.sim_time < OPENING + HOUR
+    assert [e.sim_time for e in log] == sorted(e.sim_time for e in log)
+
+
+def test_files_that_came_with_a_mail_are_kept_accepted_and_sent_by_three_acts() -> None:
+    """DESIGN 4: for a person outside who plays a role too. The bytes are named by no argument, so no model can name them."""
+    bench = Bench(opening([person("ada", ALL), person("ben", ("request",))]), Idle())
+    bench.env.inbound = door = Doorstep()
+    blob = bench.env.blobs.put(b"a,b\n1,2\n")
+    mail = canonical({"to": ["ben"], "subject": "Table", "text": "Here it is."}).decode()
+    door.put(InboundItem("1", "ada", "send_mail", mail, (("table.csv", blob),)))
+    door.put(InboundItem("2", "ben", "send_mail", mail.replace("ben", "ada"), (("other.csv", blob),)))
+    door.put(InboundItem("3", "ada", "send_mail", mail, (("../..", blob),)))
+    bench.run(OPENING + HOUR)
+    saved = {p.path.rsplit("/", 1)[1]: p for p in kinds(bench, FileSaved)}
+    assert sorted(saved) == ["other.csv", "table.csv"] and saved["table.csv"].owner == "ada"
+    assert [p.acceptance.by for p in kinds(bench, FileAccepted)] == ["ada"]
+    assert [(p.mail.sender, len(p.mail.attachments)) for p in kinds(bench, MailSent)] == [("ada", 1)]
+    assert [p.grant.audience for p in kinds(bench, FileShared)] == ["person:ben"]
+    conflicts = [p.conflict for p in kinds(bench, ConflictRaised)]
+    assert [c.person for c in conflicts] == ["ben", "ada"], "one may not accept, the other's is no file name"
+    assert "accept did not take effect" in conflicts[0].reason and "no file name" in conflicts[1].reason
+
+
+def test_files_that_came_with_a_message_go_to_the_room_or_the_message_tells_of_them() -> None:
+    """What may not be shared is kept, its author is told, and the message is posted all the same."""
+    bench = Bench(opening([person("ada", ALL), person("ben", ("request",))]), Idle())
+    bench.env.inbound = door = Doorstep()
+    blob = bench.env.blobs.put(b"plan")
+    for key, sender, other in (("1", "ada", "ben"), ("2", "ben", "ada")):
+        text = canonical({"to": other, "text": "See this."}).decode()
+        door.put(InboundItem(key, sender, "post_message", text, ((f"{sender}.txt", blob),)))
+    bench.run(OPENING + HOUR)
+    posted = [p.message for p in kinds(bench, MessagePosted)]
+    assert [(m.sender, len(m.cites)) for m in posted] == [("ada", 1), ("ben", 1)]
+    assert [p.grant.by for p in kinds(bench, FileShared)] == ["ada"]
+    assert [p.conflict.person for p in kinds(bench, ConflictRaised)] == ["ben"]
+
+
+def test_a_replay_brings_the_files_in_again() -> None:
+    """RULE 1: inbound items are on the tape, bytes included."""
+    bench = Bench(opening([person("ada", ALL), person("ben")]), Idle())
+    bench.env.inbound = door = Doorstep()
+    blob = bench.env.blobs.put(b"a,b\n1,2\n")
+    mail = canonical({"to": ["ben"], "subject": "Table", "text": "Here it is."}).decode()
+    door.put(InboundItem("1", "ada", "send_mail", mail, (("table.csv", blob),)))
+    bench.run(OPENING + HOUR)
+    again = Bench(opening([person("ada", ALL), person("ben")]), Idle())
+    again.env.blobs.put(b"a,b\n1,2\n")
+    again.env.inbound = RecordedInbound([decode(e) for e in bench.log()], Bodies(bench.env.journal))
+    again.run(OPENING + HOUR)
+    assert again.log() == bench.log()
+
+
+def test_no_model_is_offered_the_act_of_receiving() -> None:
+    """RULE 26: whoever calls it from a conversation is told that there is no such tool; from outside it is no act either."""
+    bench = Bench(opening([person("ada", ALL), person("ben")]), Idle())
+    bench.env.inbound = door = Doorstep()
+    door.put(item("1", "ada", "receive"))
+    bench.run(OPENING + HOUR)
+    assert "no act 'receive'" in kinds(bench, ConflictRaised)[0].conflict.reason
