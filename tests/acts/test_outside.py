@@ -25,7 +25,8 @@ def test_what_came_with_a_persons_message_is_kept_in_that_persons_home(desk: Des
     assert desk.office.grants == type(desk.office.grants)(), "kept, and neither accepted nor shared"
 
 
-def test_who_has_left_receives_nothing(desk: Desk) -> None:
+def test_who_has_left_receives_nothing() -> None:
+    desk = Desk()
     desk.received = (("a.txt", desk.blob(b"x")),)
     desk.happen(PersonAdded(msgspec.structs.replace(desk.office.people["daniel"], active=False)))
     assert desk.refused("daniel", "receive") == NOT_YOURS
@@ -55,8 +56,9 @@ def leaves(desk: Desk, payload: MessagePosted | MailSent, targets: dict[str, str
     return [decode_item(item) for item in Projection(targets)(event, desk.office)]  # type: ignore[misc]
 
 
-def test_a_cited_file_is_uploaded_only_where_every_member_of_the_room_may_read_it(desk: Desk) -> None:
+def test_a_cited_file_is_uploaded_only_where_every_member_of_the_room_may_read_it() -> None:
     """DESIGN 9: whoever is in the room could open it at the server. The others are told its name, as the message does."""
+    desk = Desk()
     private = desk.act("daniel", "save", path="Notes/Private.md", text="mine")["file"]
     everyones = desk.act("daniel", "save", path="Notes/Ours.md", text="ours")["file"]
     desk.act("daniel", "accept", file=everyones)
