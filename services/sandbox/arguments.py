@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from services.sandbox import prefix
+from services.sandbox.layout import PROGRAM
 from services.sandbox.limits import Limits
 from services.sandbox.trees import Bound
 
-PROGRAM = "/opt/office"  # where the supervisor lies inside
 START = "import sys; sys.path.insert(0, '/opt/office'); from services.sandbox.supervisor import main; main()"
 _SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib64", "/lib32")
 FENCE = (
@@ -49,8 +49,9 @@ def arguments(
         (str(limits.home_bytes), "/home/npc/computer"),
     )
     options = [*FENCE, *system()]
-    options += ["--dir", "/opt", "--ro-bind", str(etc), "/etc", "--ro-bind", str(toolchain), prefix.INSIDE]
-    options += ["--ro-bind", str(program), PROGRAM, "--proc", "/proc", "--dev", "/dev"]
+    options += ["--dir", "/opt", "--dir", "/sys", "--ro-bind", str(etc), "/etc"]
+    options += ["--ro-bind", str(toolchain), prefix.INSIDE, "--ro-bind", str(program), PROGRAM]
+    options += ["--proc", "/proc", "--dev", "/dev"]
     options += ["--size", scratch, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
     for size, place in writable:
         options += ["--size", size, "--tmpfs", place]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import os
 import re
 import secrets
@@ -20,35 +19,14 @@ import msgspec
 from services.sandbox import runtime, seccomp, slots
 from services.sandbox.arguments import arguments
 from services.sandbox.limits import Limits
-from services.sandbox.prefix import INSIDE
 from services.sandbox.ready import Ready, execute, installed_bwrap, prepare
 from services.sandbox.session import Session
 from services.sandbox.slots import Slot
 from services.sandbox.toolchain import Toolchain
 from services.sandbox.trees import Lease
+from services.sandbox.variables import environment
 from simulator.errors import SandboxError
 from simulator.ports import BlobStore, SandboxSpec
-
-
-def environment(now: int) -> dict[str, str]:
-    """The variables of every command: nothing of the host's, and the time is simulated (RULE 36)."""
-    return {
-        "HOME": "/home/npc/computer",
-        "LANG": "C.UTF-8",
-        "LOGNAME": "npc",
-        "OFFICETOWN_NOW": datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "PATH": f"{INSIDE}/bin:/usr/bin:/bin",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONHASHSEED": "0",
-        "SHELL": "/bin/bash",
-        "SOURCE_DATE_EPOCH": str(now),
-        "TERM": "dumb",
-        "TMPDIR": "/tmp",  # noqa: S108  # inside the sandbox, where nobody else is
-        "TZ": "UTC",
-        "USER": "npc",
-    }
 
 
 def fitting(limits: Limits, release: str, euid: int) -> Limits:

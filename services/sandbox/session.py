@@ -44,10 +44,20 @@ class Process(Protocol):
     def end(self) -> str: ...
 
 
+class Channel(Protocol):
+    """The part of a stream socket that a session uses."""
+
+    def settimeout(self, seconds: float | None, /) -> None: ...
+    def sendall(self, data: bytes, /) -> None: ...
+    def recv(self, count: int, /) -> bytes: ...
+    def shutdown(self, how: int, /) -> None: ...
+    def close(self) -> None: ...
+
+
 class Session:
     """A running sandbox. One thread at a time; a second one waits."""
 
-    def __init__(self, channel: socket.socket, process: Process, blobs: BlobStore, limits: Limits) -> None:
+    def __init__(self, channel: Channel, process: Process, blobs: BlobStore, limits: Limits) -> None:
         self._channel = channel
         self._process = process
         self._blobs = blobs

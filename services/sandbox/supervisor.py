@@ -102,10 +102,11 @@ def kill_all(within_s: float = 10.0) -> None:
 
 
 class Supervisor:
-    """Serves one host over one socket until it hangs up."""
+    """Serves one host over one socket, or over a pair of pipes, until it hangs up."""
 
-    def __init__(self, channel: int) -> None:
+    def __init__(self, channel: int, answers: int) -> None:
         self._channel = channel
+        self._answers = answers
         self._limit: dict[str, int] = {}
         self._base_env: dict[bytes, bytes] = {}
         self._home = HomeTree(0, 0, 0, 0)
@@ -368,7 +369,7 @@ class Supervisor:
     def _send(self, *fields: bytes) -> None:
         left = memoryview(encode(*fields))
         while left:
-            left = left[os.write(self._channel, left) :]
+            left = left[os.write(self._answers, left) :]
 
 
 def reap(main: int) -> int | None:
@@ -440,10 +441,10 @@ def _proportional(pid: str) -> int:
     return int((_peek(f"/proc/{pid}/statm").split() or [b"0", b"0"])[1]) * resource.getpagesize()
 
 
-def main() -> None:
-    """Close off this process, then serve."""
-    channel = int(sys.argv[1])
-    os.set_inheritable(channel, False)
+def serve(channel: int, answers: int) -> None:
+    """Close off this process, then serve: requests come by `channel`, answers go by `answers`, which may be the same."""
+    for stream in (channel, answers):
+        os.set_inheritable(stream, False)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     libc = ctypes.CDLL(None)
     if libc.prctl(4, 0, 0, 0, 0) != 0:  # PR_SET_DUMPABLE
@@ -451,12 +452,17 @@ def main() -> None:
     if os.getpid() != 1:
         libc.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: where a container's own init is the first process
     os.umask(0o022)
-    supervisor = Supervisor(channel)
+    supervisor = Supervisor(channel, answers)
     try:
         supervisor.serve()
     except Exception as error:  # noqa: BLE001  # the host must learn that the sandbox broke, whatever broke it
-        os.write(channel, encode(b"broken", f"{type(error).__name__}: {error}".encode("utf-8", "replace")))
+        os.write(answers, encode(b"broken", f"{type(error).__name__}: {error}".encode("utf-8", "replace")))
         os._exit(4)
+
+
+def main() -> None:
+    """Serve over the socket whose number is the first argument."""
+    serve(int(sys.argv[1]), int(sys.argv[1]))
 
 
 if __name__ == "__main__":

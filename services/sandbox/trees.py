@@ -19,6 +19,28 @@ from simulator.ports import BlobStore, TreeEntry
 Bound = tuple[tuple[str, str], ...]  # (path on the host, path inside), outer before inner
 
 
+def cut(
+    mounts: Mapping[str, tuple[TreeEntry, ...]], now: int
+) -> tuple[list[TreeEntry], dict[str, list[TreeEntry]], int]:
+    """Cut mounts at their top-level folders: (the files between them, by path below /mnt; the folders; their time).
+
+    A folder's entries are relative to it. Raises SandboxError for a path that could leave its tree.
+    """
+    year, month = time.gmtime(now)[:2]
+    own: list[TreeEntry] = []
+    folders: dict[str, list[TreeEntry]] = {}
+    for mount, entries in mounts.items():
+        for entry in entries:
+            safe_path(f"{mount}/{entry.path}")
+            top, inner, rest = entry.path.partition("/")
+            if inner:
+                inside = TreeEntry(path=rest, blob=entry.blob, mode=entry.mode)
+                folders.setdefault(f"{mount}/{top}", []).append(inside)
+            else:
+                own.append(TreeEntry(path=f"{mount}/{top}", blob=entry.blob, mode=entry.mode))
+    return own, folders, calendar.timegm((year, month, 1, 0, 0, 0))
+
+
 class _Tree:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,19 +85,7 @@ class Trees:
 
     def hold(self, mounts: Mapping[str, tuple[TreeEntry, ...]], now: int) -> Lease:
         """Lay down what is not there yet and hold all of it. Raises SandboxError for trees that cannot be."""
-        year, month = time.gmtime(now)[:2]
-        stamp = calendar.timegm((year, month, 1, 0, 0, 0))
-        own: list[TreeEntry] = []
-        folders: dict[str, list[TreeEntry]] = {}
-        for mount, entries in mounts.items():
-            for entry in entries:
-                safe_path(f"{mount}/{entry.path}")
-                top, inner, rest = entry.path.partition("/")
-                if inner:
-                    inside = TreeEntry(path=rest, blob=entry.blob, mode=entry.mode)
-                    folders.setdefault(f"{mount}/{top}", []).append(inside)
-                else:
-                    own.append(TreeEntry(path=f"{mount}/{top}", blob=entry.blob, mode=entry.mode))
+        own, folders, stamp = cut(mounts, now)
         skeleton = self._folder / secrets.token_hex(12)
         held: list[_Tree] = []
         lease = Lease((), self, held, skeleton)
