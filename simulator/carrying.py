@@ -162,7 +162,8 @@ class EntryOut(Record, frozen=True):
 
 
 class BounceOut(Record, frozen=True):
-    """What a person did at a carrier did not take effect; `reason` says why and `key` what it was."""
+    """What a person did at a carrier did not take effect; `reason` says why and `key` what it was. Told where it was done:
+    in chat as a `refusal`, otherwise by mail as a `bounce`."""
 
     person: str
     key: str
@@ -178,6 +179,7 @@ KINDS: Mapping[str, type[Item]] = {
     "mail": MailOut,
     "entry": EntryOut,
     "bounce": BounceOut,
+    "refusal": BounceOut,
 }
 """The kinds of an outbox item and what its body holds."""
 
@@ -193,7 +195,8 @@ def decode_item(item: OutboxItem) -> Item:
 
 
 CARRIER_OF: Mapping[str, str] = {
-    "room": "chat", "member": "chat", "message": "chat", "mail": "mail", "bounce": "mail", "entry": "calendar",
+    "room": "chat", "member": "chat", "message": "chat", "refusal": "chat", "mail": "mail",
+    "bounce": "mail", "entry": "calendar",
 }  # fmt: skip
 """Which carrier takes which kind."""
 
@@ -249,7 +252,8 @@ class Projection:
             return self._entry(p.entry, event, office)
         if isinstance(p, ConflictRaised) and self._arrived[0] == event.activation:
             bounce = BounceOut(p.conflict.person, self._arrived[1], p.conflict.reason, event.sim_time)
-            return self._item(f"bounce:{p.conflict.id}", f"bounce:{p.conflict.person}", "bounce", bounce)
+            kind = "refusal" if bounce.key.startswith("chat:") else "bounce"
+            return self._item(f"{kind}:{p.conflict.id}", f"{kind}:{p.conflict.person}", kind, bounce)
         return ()
 
     def _note(self, event: Event, name: str) -> str:
@@ -331,6 +335,7 @@ class Chat(Carrier, Protocol):
     def open_room(self, room: RoomOut) -> None: ...
     def change_member(self, change: MemberOut) -> None: ...
     def post(self, key: str, post: PostOut, text: str, again: bool) -> None: ...
+    def refuse(self, bounce: BounceOut) -> None: ...
 
 
 class MailCarrier(Carrier, Protocol):
