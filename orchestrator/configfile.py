@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 
@@ -26,6 +26,7 @@ from services.models.endpoint import Effort, MaxTokensField, SchemaMode, ToolsMo
 from simulator.conversation import Role
 from simulator.errors import UsageError
 
+T = TypeVar("T", bound=msgspec.Struct)
 NAME = "officetown.toml"
 ROLES: tuple[Role, ...] = get_args(Role)
 DEFAULT = "default"
@@ -69,6 +70,51 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeouts: TimeoutTable | None = None
 
 
+class ChatTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A Rocket.Chat server. `user` is an administrator's."""
+
+    url: str | None = None
+    user: str | None = None
+    password_env: str | None = None
+
+
+class MailTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A Mailpit server: `smtp` is host:port, `url` that of its API."""
+
+    smtp: str | None = None
+    url: str | None = None
+
+
+class CalendarTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A CalDAV server. `path` is that of a calendar, with {user} and {calendar}; `per_year` whether each year has its own."""
+
+    url: str | None = None
+    path: str | None = None
+    per_year: bool | None = None
+
+
+class CarriersTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What holds for all three: seconds between polls, and the variable of the secret that passwords are made from."""
+
+    poll: Decimal | None = None
+    people_secret_env: str | None = None
+
+
+class File(msgspec.Struct, frozen=True):
+    """What the file says: models by `default` and roles, and the servers that show the office."""
+
+    models: dict[str, Table] = {}
+    chat: ChatTable = ChatTable()
+    mail: MailTable = MailTable()
+    calendar: CalendarTable = CalendarTable()
+    carriers: CarriersTable = CarriersTable()
+
+
+SERVERS: dict[str, type[msgspec.Struct]] = {
+    "chat": ChatTable, "mail": MailTable, "calendar": CalendarTable, "carriers": CarriersTable,
+}  # fmt: skip
+
+
 def find(named: str, home: Path) -> Path | None:
     """Return the file that counts: the one that is named, else one in this folder, else one in the home, else None.
 
@@ -82,8 +128,8 @@ def find(named: str, home: Path) -> Path | None:
     return next((path for path in (Path(NAME), home / NAME) if path.is_file()), None)
 
 
-def read(path: Path) -> dict[str, Table]:
-    """Return the tables of a file by their names: `default` and roles.
+def read(path: Path) -> File:
+    """Return what a file says.
 
     Raises UsageError, naming file, table and key, for anything that is not known or does not fit.
     """
@@ -93,41 +139,45 @@ def read(path: Path) -> dict[str, Table]:
         raise UsageError(f"{path} cannot be read ({error.strerror}).") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {error}.") from error
-    known = (DEFAULT, *ROLES)
+    known = (DEFAULT, *ROLES, *SERVERS)
+    models: dict[str, Table] = {}
+    servers: dict[str, Any] = {}
     for name, value in raw.items():
         if name not in known or not isinstance(value, dict):
             said = (
                 f"[{name}] is no table of this file." if isinstance(value, dict) else f"the key {name} is in no table."
             )
             raise UsageError(f"{path}: {said}{_meant(name, known)} There are: {', '.join(f'[{k}]' for k in known)}.")
-    return {name: _table(path, name, value) for name, value in raw.items()}
+        where = f"{path}, table [{name}]"
+        if name in SERVERS:
+            servers[name] = _table(where, value, SERVERS[name])
+        else:
+            models[name] = _table(where, value, Table)
+            _bounded(where, models[name])
+    return File(models, **servers)
 
 
-def _table(path: Path, name: str, value: Mapping[str, Any]) -> Table:
-    where = f"{path}, table [{name}]"
-    for key in value:
+def _table(where: str, value: Mapping[str, Any], kind: type[T]) -> T:
+    for key, given in value.items():
         if key.casefold() in _KEYS:
             raise UsageError(
                 f"{where}: {key} is not taken: a key is never written into a file. Put it into an environment variable "
-                'and name that: key_env = "SOME_API_KEY".'
+                f'and name that: {"key_env" if kind is Table else "password_env"} = "SOME_VARIABLE".'
             )
-        if key not in Table.__struct_fields__:
-            known = ", ".join(Table.__struct_fields__)
-            raise UsageError(f"{where}: {key} is unknown.{_meant(key, Table.__struct_fields__)} Known are: {known}.")
-    named = value.get("key_env")
-    if isinstance(named, str) and not _VARIABLE.fullmatch(named):
-        # What it holds is not repeated: it may be a key.
-        raise UsageError(
-            f"{where}: key_env is the name of an environment variable, in capitals such as SOME_API_KEY, never a key."
-        )
+        if key not in kind.__struct_fields__:
+            known = ", ".join(kind.__struct_fields__)
+            raise UsageError(f"{where}: {key} is unknown.{_meant(key, kind.__struct_fields__)} Known are: {known}.")
+        if key.endswith("_env") and isinstance(given, str) and not _VARIABLE.fullmatch(given):
+            # What it holds is not repeated: it may be a key.
+            raise UsageError(
+                f"{where}: {key} is the name of an environment variable, in capitals such as SOME_API_KEY, never a key."
+            )
     try:
-        table = msgspec.convert(value, Table)
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError as fault:
         at = re.search(r"^(.*) - at `\$\.?(.*)`$", str(fault))
         key, said = (at[2], at[1]) if at else ("", str(fault))
         raise UsageError(f"{where}{f', key {key}' if key else ''}: {said.replace(' | null', '')}.") from fault
-    _bounded(where, table)
-    return table
 
 
 def _bounded(where: str, table: Table) -> None:

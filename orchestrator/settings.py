@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from platformdirs import user_data_path
 
-from orchestrator import configfile
+from orchestrator import carriersettings, configfile
+from orchestrator.carriersettings import CarrierSettings, check_url
 from orchestrator.configfile import DEFAULT, ROLES, Table
 from orchestrator.telemetry import VARIABLES as TELEMETRY
 from services.models.endpoint import Effort, Endpoint, MaxTokensField, Prices, SchemaMode, ToolsMode, Wire
@@ -33,7 +33,7 @@ _MODEL = {
 }
 PRICES = {field: _PREFIX + ending for field, ending in _PRICES.items()}
 MODEL_VARIABLES = {field: _PREFIX + ending for field, ending in _MODEL.items()}
-VARIABLES = (HOME, DATABASE, CONFIG, *MODEL_VARIABLES.values(), *PRICES.values())
+VARIABLES = (HOME, DATABASE, CONFIG, *MODEL_VARIABLES.values(), *PRICES.values(), *carriersettings.VARIABLES)
 """Every variable that is read; `docs/configuration.md` explains each. The model's also exist for each role."""
 
 OFFLINE = "offline"
@@ -104,6 +104,7 @@ class Settings(msgspec.Struct, frozen=True):
     roles: dict[Role, ModelSettings] = {}
     source: Path | None = None
     telemetry: dict[str, str] = {}
+    carriers: CarrierSettings = CarrierSettings()
 
     def of(self, role: Role) -> ModelSettings:
         """Return a role's model."""
@@ -125,6 +126,11 @@ class Settings(msgspec.Struct, frozen=True):
         return self.home / "packages"
 
     @property
+    def carried(self) -> Path:
+        """Where the embedded mail and calendar servers keep what they hold."""
+        return self.home / "carriers"
+
+    @property
     def sent(self) -> Path:
         """Where the embedded carrier leaves what the office sent outside."""
         return self.home / "sent"
@@ -139,11 +145,11 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     home = home.expanduser().absolute()
     database = environ.get(DATABASE) or f"sqlite:///{home / 'officetown.sqlite'}"
     source = configfile.find(environ.get(CONFIG, ""), home)
-    tables = configfile.read(source) if source else {}
+    file = configfile.read(source) if source else configfile.File()
 
     def said(name: str, prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
         where = f"{source}, table [{name}]"
-        return _of_file(tables.get(name, Table()), where, environ), _of_environ(environ, prefix)
+        return _of_file(file.models.get(name, Table()), where, environ), _of_environ(environ, prefix)
 
     shared: dict[str, Any] = {}
     for each in said(DEFAULT, _PREFIX):
@@ -154,7 +160,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         if any(own):
             roles[role] = _model(_over(_over(shared, own[0]), own[1]), role)
     telemetry = {name: environ[name] for name in TELEMETRY if name in environ}
-    return Settings(home, database, _model(shared, DEFAULT), roles, source, telemetry)
+    carriers = carriersettings.read(file, environ, str(source or configfile.NAME))
+    return Settings(home, database, _model(shared, DEFAULT), roles, source, telemetry, carriers)
 
 
 def _over(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,7 +206,7 @@ def _of_file(table: Table, where: str, environ: Mapping[str, str]) -> dict[str, 
     if "model" in said:
         said["name"] = said.pop("model")
     if "url" in said:
-        _check_url(said["url"], f"{where}, key url")
+        check_url(said["url"], f"{where}, key url")
     if table.key_env is not None:
         said["key"] = environ.get(table.key_env, "")
     if table.rate is not None:
@@ -225,7 +232,7 @@ def _of_environ(environ: Mapping[str, str], prefix: str) -> dict[str, Any]:
         named = ", ".join(prefix + _MODEL[field] for field in said if f"$.{field}" in str(fault))
         raise UsageError(f"{named or 'A model setting'} is not valid: {fault}.") from fault
     if "url" in said:
-        _check_url(said["url"], prefix + _MODEL["url"])
+        check_url(said["url"], prefix + _MODEL["url"])
     names = {field: prefix + ending for field, ending in _PRICES.items()}
     given = {field: environ[name] for field, name in names.items() if environ.get(name)}
     if len(given) == 1:
@@ -233,22 +240,6 @@ def _of_environ(environ: Mapping[str, str], prefix: str) -> dict[str, Any]:
     if given:
         said["prices"] = Prices(**{field: micros(text, names[field]) for field, text in given.items()})
     return said
-
-
-def _check_url(url: str, what: str) -> None:
-    """Refuse an address that cannot be one, or that holds a password: it would be shown wherever it is named."""
-    if not url.startswith(("http://", "https://")):
-        raise UsageError(f"{what} must begin with http:// or https://, such as http://localhost:8000/v1.")
-    refused = UsageError(f"{what} is no address; write one such as http://localhost:8000/v1.")
-    try:
-        parts = urlsplit(url)
-        usable = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise refused from None
-    if not usable:
-        raise refused
-    if "@" in parts.netloc or parts.query:
-        raise UsageError(f"{what} must not hold a name, a password or a query: a key goes into a variable of its own.")
 
 
 def micros(text: str, what: str) -> int:
