@@ -88,6 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(f"HTTP/1.1 {status}\r\nContent-Type: application/vnd.docker.raw-stream\r\n\r\nready".encode())
         self.wfile.flush()
         heard = self.rfile.read()
+        self.server.heard.set()
+        assert self.server.may_answer.wait(20)
         self.wfile.write(heard[::-1])
         self.close_connection = True
 
@@ -100,6 +102,9 @@ class Engine(socketserver.ThreadingUnixStreamServer):
     def __init__(self, path: Path) -> None:
         super().__init__(str(path), _Handler)
         self.seen: list[Seen] = []
+        self.heard = threading.Event()
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         self.labels: dict[str, dict[str, str]] = {OURS: {LABEL: "leah"}, THEIRS: {"com.docker.compose.service": "db"}}
 
     def answer(self, path: str) -> tuple[int, object]:

@@ -152,9 +152,13 @@ def test_a_stream_where_nothing_moves_is_kept(front: Front) -> None:
         said = b""
         while not said.endswith(b"ready"):
             said += client.recv(1000)
-        gc.collect()
+        front.engine.heard.clear()
+        front.engine.may_answer.clear()
         client.sendall(b"abc")
         client.shutdown(socket.SHUT_WR)
+        assert front.engine.heard.wait(20)
+        gc.collect()
+        front.engine.may_answer.set()
         assert client.recv(1000) == b"cba"
 
 
