@@ -1,0 +1,1 @@
+"""The chat carrier on a Rocket.Chat server, through its REST interface."""
