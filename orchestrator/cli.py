@@ -88,13 +88,17 @@ def run(
         int, typer.Option(min=1, max=36_525, help="Calendar days from the office's first day, in total.")
     ] = 5,
     seed: Annotated[int | None, typer.Option(help="Seed of the new office; 0 without it.")] = None,
-    speed: Annotated[str, typer.Option(help="max, or simulated seconds a real second, at most 120.")] = "max",
+    speed: Annotated[str, typer.Option(help="max, or simulated seconds a real second, at most 120.")] = "",
     follow: Annotated[bool, typer.Option("--follow", help="Show the office's day as readable lines.")] = False,
     budget: Annotated[str, typer.Option(help="Money the models may cost in total, in the office's currency.")] = "",
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="People at work at once.")] = 6,
     workers: Annotated[int, typer.Option(min=1, max=1000, help="Assistants at work at once.")] = 4,
     sandbox: Annotated[str, typer.Option(help="auto or bubblewrap.")] = "auto",
     assistant: Annotated[str, typer.Option(help="builtin.")] = "builtin",
+    carriers: Annotated[
+        str, typer.Option(help="Servers that show it: auto (those that are set up), embedded, or none.")
+    ] = "auto",
+    play: Annotated[list[str] | None, typer.Option(help="A person whose role you play; may be given again.")] = None,
     no_check: NoCheck = False,
     json: Json = False,
 ) -> None:
@@ -103,7 +107,19 @@ def run(
     Ctrl-C and SIGTERM stop at a commit and say how to go on; the exit code is then 130 or 143.
     """
     options = running.RunOptions(
-        name, days, seed, speed, follow, budget, concurrency, workers, sandbox, assistant, not no_check
+        name,
+        days,
+        seed,
+        speed,
+        follow,
+        budget,
+        concurrency,
+        workers,
+        sandbox,
+        assistant,
+        not no_check,
+        carriers,
+        tuple(play or ()),
     )
     house = house_of(context)
     running.run(house, Out(json), reference, options)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from orchestrator.carriers import choose
+from orchestrator.carrying import Connector, Running, Shown, carried_over, roles_played
 from orchestrator.configfile import ROLES
 from orchestrator.connecting import OFFICE, Connected, Line, Tried, check, connect, lines, require_price
 from orchestrator.maildrop import Maildrop
 from orchestrator.provenance import note_run
 from orchestrator.settings import ModelSettings, Settings
 from orchestrator.stopping import Stop
+from services.carriers.desk import Carriers, Desk
+from services.carriers.housekeeping import keeping, once
 from services.documents.renderer import DocumentRenderer
 from services.models.connect import Abilities, Surroundings, probe, wire_of
 from services.models.ledger import Budget
@@ -27,10 +31,12 @@ from services.storage.outbox import Outbox
 from services.storage.statements import INSERT_EVENTS
 from services.storage.writer import StoredJournal
 from simulator.businesstime import calendar_for
+from simulator.carrying import Projection
 from simulator.conversation import Role
 from simulator.engine.environment import Environment, Observer, Pacer, Unpaced
 from simulator.engine.environment import Settings as EngineSettings
 from simulator.engine.history import as_of
+from simulator.engine.inbound import Doorstep
 from simulator.engine.loop import Engine
 from simulator.errors import OfficeTownError, StorageError, UnknownReference, UsageError
 from simulator.events import ENGINE_VERSION, Event
@@ -45,11 +51,16 @@ _PUMPED_AT_THE_END = 100_000
 class House:
     """Everything the commands need, built from settings on first use.
 
-    `model` and `sandboxes` stand in for those that the settings name: tests pass theirs.
+    `model`, `sandboxes` and `carriers` stand in for those that the settings name: tests pass theirs.
     """
 
     def __init__(
-        self, settings: Settings, *, model: Model | None = None, sandboxes: SandboxProvider | None = None
+        self,
+        settings: Settings,
+        *,
+        model: Model | None = None,
+        sandboxes: SandboxProvider | None = None,
+        carriers: Connector | None = None,
     ) -> None:
         self.settings = settings
         self.stop = Stop()
@@ -66,6 +77,7 @@ class House:
         self.renderer = DocumentRenderer()
         self._model = model
         self._sandboxes = sandboxes
+        self._carriers = carriers
         self._made = ExitStack()
 
     def connect(
@@ -149,6 +161,19 @@ class House:
         self._sandboxes.check()
         return self._sandboxes
 
+    def shown(self, kind: str, play: tuple[str, ...], say: Callable[[str], None]) -> Shown:
+        """Return how an office is to be shown: by the servers that are set up (`auto`), by embedded ones, or by `none`.
+
+        Raises UsageError where there is no such kind, or nobody could play a role for want of a server.
+        """
+        connector = self._carriers or choose(kind, self.settings, self.blobs, say)
+        if play and connector is None:
+            raise UsageError(
+                "Nobody can play a role where no server shows the office: name one (docs/carriers.md), or use "
+                "--carriers embedded."
+            )
+        return Shown(connector, play, self.settings.carriers.poll_s)
+
     # -- offices ------------------------------------------------------------------------------------------------------
 
     def is_package(self, reference: str) -> bool:
@@ -193,33 +218,50 @@ class House:
         sandboxes: SandboxProvider | None,
         settings: EngineSettings,
         observers: tuple[Observer, ...] = (),
-        pacer: Callable[[Office], Pacer] = lambda office: Unpaced(),
-    ) -> Iterator[Engine]:
-        """Take an office over and lend its engine; what it sent outside is delivered before and after."""
-        journal = self.offices.open(row.id)
-        try:
+        pacer: Callable[[Office, Doorstep], Pacer] = lambda office, door: Unpaced(),
+        shown: Shown | None = None,
+    ) -> Iterator[Running]:
+        """Take an office over and lend its engine; what it sent outside is delivered before, meanwhile and after.
+
+        `shown` says which servers show it, and which roles people play.
+        """
+        shown = shown or Shown()
+        with ExitStack() as stack:
+            journal = self.offices.open(row.id)
+            stack.callback(journal.close)
             note_run(journal, self.model_names())
-            outbox = Outbox(journal, Maildrop(self.settings.sent / row.id, journal), lambda: int(time.time()))
-            outbox.pump()
-            office = as_of(journal)
+            carriers = (shown.connect or self._files_only)(stack, journal, lambda: desk.now)
+            projection = Projection(carriers.targets())
+            office = carried_over(journal, projection)
             if row.parent is not None and office.forked_from is None:
                 raise StorageError(
                     f"Office {row.id} is a fork whose making was interrupted. Remove it with "
                     f"`officetown offices rm {row.id}` and fork again."
                 )
+            door = Doorstep()
+            desk = Desk(journal, office, carriers, projection, door, self.blobs)
+            stack.callback(desk.close)
+            outbox = Outbox(journal, desk.deliver, lambda: int(time.time()))
+            roles_played(office, shown.play, door)
+            once(outbox, desk)
             env = Environment(
-                journal, self.blobs, model.metered(journal), sandboxes, self.renderer, settings, pacer(office),
-                observers, model.worst_case,
+                journal, self.blobs, model.metered(journal), sandboxes, self.renderer, settings, pacer(office, door),
+                (*observers, desk), model.worst_case, door if door.waiting or carriers.named() else None, projection,
             )  # fmt: skip
+            engine = Engine(env, office, lambda revision: as_of(journal, revision))
+            desk.wake = engine.poke
             try:
-                yield Engine(env, office, lambda revision: as_of(journal, revision))
+                with keeping(outbox, desk, shown.poll_s) if carriers.named() else nullcontext():
+                    yield Running(engine, desk, outbox)
             except OfficeTownError:
                 with suppress(StorageError):
                     outbox.pump(_PUMPED_AT_THE_END)
                 raise
             outbox.pump(_PUMPED_AT_THE_END)
-        finally:
-            journal.close()
+
+    def _files_only(self, stack: ExitStack, journal: StoredJournal, now: Callable[[], int]) -> Carriers:
+        """Without any server, what leaves the firm becomes files."""
+        return Carriers(Maildrop(self.settings.sent / journal.office_id))
 
     def close(self) -> None:
         """Let go of connections, of the sandboxes' folder and of the database."""

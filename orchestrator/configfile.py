@@ -86,11 +86,13 @@ class MailTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CalendarTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A CalDAV server. `path` is that of a calendar, with {user} and {calendar}; `per_year` whether each year has its own."""
+    """A CalDAV server. `path` is that of a calendar, with {user} and {calendar}; `per_year` whether each year has its own.
+    `baikal` is the database file of a Baïkal whose accounts are to be made there."""
 
     url: str | None = None
     path: str | None = None
     per_year: bool | None = None
+    baikal: str | None = None
 
 
 class CarriersTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,6 +8,7 @@ from contextlib import closing
 
 import msgspec
 
+from orchestrator.carrying import Shown, tell
 from orchestrator.compose import House, end_of
 from orchestrator.connecting import Connected
 from orchestrator.log_hash import log_hash
@@ -22,6 +23,7 @@ from simulator.businesstime import calendar_for
 from simulator.clock import SPEED, AdaptiveClock
 from simulator.engine.environment import Pacer, Settings, Unpaced
 from simulator.engine.history import walk
+from simulator.engine.inbound import Doorstep
 from simulator.errors import BudgetExhausted, InfrastructureError, OfficeBusy, OfficeTownError, UsageError
 from simulator.office import Office
 from simulator.package import Package
@@ -31,7 +33,9 @@ ASSISTANTS = ("builtin",)
 
 
 class RunOptions(msgspec.Struct, frozen=True):
-    """The options of `run`. `seed` None is 0 for a new office and its own for one that goes on.
+    """The options of `run`. `seed` None is 0 for a new office and its own for one that goes on. `speed` empty is `max`, or
+    120 where people play roles in `play`. `carriers` are the servers that show it: `auto` those that are set up,
+    `embedded` a calendar and mail server of its own, `none`.
 
     With `check`, each model endpoint is asked one tiny question before anything starts.
     """
@@ -39,7 +43,7 @@ class RunOptions(msgspec.Struct, frozen=True):
     name: str = ""
     days: int = 5
     seed: int | None = None
-    speed: str = "max"
+    speed: str = ""
     follow: bool = False
     budget: str = ""
     concurrency: int = 6
@@ -47,6 +51,8 @@ class RunOptions(msgspec.Struct, frozen=True):
     sandbox: str = "auto"
     assistant: str = "builtin"
     check: bool = True
+    carriers: str = "auto"
+    play: tuple[str, ...] = ()
 
 
 def run(house: House, out: Out, reference: str, options: RunOptions) -> dict[str, object]:
@@ -60,7 +66,10 @@ def run(house: House, out: Out, reference: str, options: RunOptions) -> dict[str
 
 
 def _run(house: House, out: Out, reference: str, options: RunOptions) -> dict[str, object]:
-    pacer = _pacer(options.speed, house.stop)
+    pacer = _pacer(options.speed or (str(SPEED) if options.play else "max"), house.stop)
+    shown = house.shown(options.carriers, options.play, out.say)
+    if options.play and options.speed == "max":
+        raise UsageError("People cannot keep up with --speed max: with --play the speed is 1 to 120 (RULE 4).")
     if options.assistant not in ASSISTANTS:
         raise UsageError(f"There is no assistant {options.assistant!r} here: use {' or '.join(ASSISTANTS)}.")
     limit = micros(options.budget, "--budget") if options.budget else None
@@ -81,7 +90,7 @@ def _run(house: House, out: Out, reference: str, options: RunOptions) -> dict[st
     started = time.monotonic()
     fault: OfficeTownError | None = None
     try:
-        office = _work(house, out, row, connected, sandboxes, options, counts, until, pacer)
+        office = _work(house, out, row, connected, sandboxes, options, counts, until, pacer, shown)
     except OfficeBusy:
         raise
     except OfficeTownError as error:
@@ -139,15 +148,17 @@ def _row(house: House, prepared: Package | OfficeRow, options: RunOptions) -> Of
 
 def _work(
     house: House, out: Out, row: OfficeRow, connected: Connected, sandboxes: SandboxProvider, options: RunOptions,
-    counts: Counts, until: int, pacer: Callable[[Office], Pacer],
+    counts: Counts, until: int, pacer: Callable[[Office, Doorstep], Pacer], shown: Shown,
 ) -> Office:  # fmt: skip
     settings = Settings(concurrency=options.concurrency, workers=options.workers)
     progress = Progress(out, until, options.follow, counts, time.monotonic)
     with tracing(house.settings.telemetry, row.id) as traced:
         watched, observers = connected.watched(traced.model), (progress, *traced.observers)
-        with house.running(row, watched, sandboxes, settings, observers, pacer) as engine:
-            house.stop.tell(engine.stop)
-            return engine.run(until)
+        with house.running(row, watched, sandboxes, settings, observers, pacer, shown) as running:
+            house.stop.tell(running.engine.stop)
+            office = running.engine.run(until)
+        tell(out, running)
+        return office
 
 
 def _committed(house: House, row: OfficeRow, error: OfficeTownError) -> Office:
@@ -173,6 +184,10 @@ def _again(row: OfficeRow, options: RunOptions, error: OfficeTownError | None) -
         words.append("--no-check")
     if options.follow:
         words.append("--follow")
+    if options.carriers != "auto":
+        words += ["--carriers", options.carriers]
+    for person in options.play:
+        words += ["--play", person]
     return " ".join(words)
 
 
@@ -201,11 +216,15 @@ def _summary(out: Out, row: OfficeRow, office: Office, counts: Counts, seconds: 
     out.say(f"Look at it with: officetown show {row.id}")
 
 
-def _pacer(speed: str, stop: Stop) -> Callable[[Office], Pacer]:
+def _pacer(speed: str, stop: Stop) -> Callable[[Office, Doorstep], Pacer]:
     if speed == "max":
-        return lambda office: Unpaced()
+        return lambda office, door: Unpaced()
     if not (speed.isascii() and speed.isdigit() and 1 <= int(speed) <= SPEED):
         raise UsageError(f"--speed {speed}: write max, or 1 to {SPEED} simulated seconds a real second.")
-    return lambda office: AdaptiveClock(
-        calendar_for(office.calendar), office.now, time.monotonic, stop.sleep, int(speed)
+    return lambda office, door: AdaptiveClock(
+        calendar_for(office.calendar),
+        office.now,
+        time.monotonic,
+        lambda s: stop.sleep(s, lambda: door.waiting),
+        int(speed),
     )

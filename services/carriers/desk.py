@@ -112,6 +112,11 @@ class Desk:
         """The office's accounts as of its last commit."""
         return directory(self._office, self._journal.office_id)
 
+    @property
+    def now(self) -> int:
+        """The simulated instant of the office's last commit."""
+        return self._office.now
+
     def standing(self) -> tuple[Standing, ...]:
         """Return how each carrier does, for whoever watches."""
         return tuple(Standing(what, c.name, self._faults.get(what, "")) for what, c in self._carriers.named())

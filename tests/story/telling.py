@@ -16,6 +16,7 @@ from services.storage.faults import Fault, InjectedFault, armed
 from services.storage.memory import MemoryBlobs, MemoryJournal
 from services.storage.outbox import Delivery, Outbox
 from services.storage.writer import StoredJournal
+from simulator.carrying import MailOut, decode_item
 from simulator.conversation import ModelRequest
 from simulator.engine.environment import Bodies, Environment
 from simulator.engine.environment import Settings as EngineSettings
@@ -113,11 +114,14 @@ def tell(folder: Path, sandboxes: Sandboxes) -> Iterator[Told]:
     sent = folder / "sent"
 
     def carrier(journal: StoredJournal) -> Callable[[Delivery], None]:
-        drop = Maildrop(sent, journal)
+        drop = Maildrop(sent)
 
         def deliver(delivery: Delivery) -> None:
             letters.append((delivery.item.key, delivery.again))
-            drop(delivery)
+            item = decode_item(delivery.item)
+            assert isinstance(item, MailOut)
+            text = item.mail.body
+            drop.send(delivery.item.key, item, journal.body(text.sha256) if text.sha256 else text.text, delivery.again)
 
         return deliver
 
