@@ -7,7 +7,7 @@ as one of the two who hold them, for nobody else may. Whatever has no place in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -40,6 +40,7 @@ _ARRIVALS = 500
 _BYTES = 100_000_000
 _TRIES = 5
 _PAGE = 1_000
+_SYNC_LIMIT = 32_000_000
 T = TypeVar("T")
 
 
@@ -200,7 +201,7 @@ class _Poll:
         """Return messages that are new or changed, the oldest change first; what was deleted; whether that is all."""
         whole = True
         try:
-            answer = self._sync(reader, {"roomId": place.id, "lastUpdate": window})
+            answer = self._sync(reader, {"roomId": place.id, "lastUpdate": window}, _SYNC_LIMIT)
         except TooLarge:
             millis = int(datetime.fromisoformat(window).timestamp() * 1000)
             page: dict[str, str | int] = {"roomId": place.id, "next": millis, "count": _PAGE}
@@ -217,8 +218,10 @@ class _Poll:
         # By the change and not by the birth: where reading stops half-way, it goes on at a change.
         return sorted(messages, key=lambda m: (m.updated or m.at, m.at, m.id)), read_deleted(answer), whole
 
-    def _sync(self, reader: Account | None, params: dict[str, str | int]) -> dict[str, Any]:
-        return self._as(reader, lambda login: self._rest.get("chat.syncMessages", login, params))
+    def _sync(
+        self, reader: Account | None, params: dict[str, str | int], limit: int = 2 * _SYNC_LIMIT
+    ) -> dict[str, Any]:
+        return self._as(reader, lambda login: self._rest.get("chat.syncMessages", login, params, limit))
 
     # -- one message --------------------------------------------------------------------------------------------------
 
@@ -264,11 +267,14 @@ class _Poll:
             )
             return
         known = self._cursor.seen.get(message.id)
-        if known is None and message.at >= room.window:
+        new = known is None and message.at >= room.window
+        if new:
             self._new(room, message, author, to)
-        elif message.edited and message.edited > (known[1] if known else room.window):
+        # An edited message that is new here may have come in before as it was, if that cursor was never kept: its key is
+        # known then, and the edit must not be lost with it.
+        if message.edited and (new or message.edited > (known[1] if known else room.window)):
             self._edited(room, message, author, to)
-        else:
+        elif not new:
             return
         self._cursor.remember(message.id, message.author, message.edited)
 

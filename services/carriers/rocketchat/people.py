@@ -186,7 +186,7 @@ class People:
         found: list[dict[str, Any]] = []
         offset = 0
         while True:
-            asked = {**params, "count": _PAGE, "offset": offset}
+            asked: dict[str, str | int] = {**params, "count": _PAGE, "offset": offset}
             page = self.as_office(partial(self._rest.get, path, params=asked))
             entries = page.get(field)
             if not isinstance(entries, list) or not entries:

@@ -7,6 +7,8 @@ A stand-in says what it answers (`answer`) and what it holds (`state`); this mod
 from __future__ import annotations
 
 import argparse
+import email.parser
+import email.policy
 import json
 import socket
 import threading
@@ -265,6 +267,17 @@ def _handler(standin: HttpStandIn) -> type[BaseHTTPRequestHandler]:
             """Say nothing: tests read exchanges."""
 
     return Handler
+
+
+def uploaded(request: Request, field: str) -> tuple[str, str, bytes]:
+    """Return name, media type and bytes of a file in a multipart body; KeyError if there is none of that field."""
+    head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
+    parsed = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + request.body)
+    for part in parsed.iter_parts():
+        if part.get_param("name", header="content-disposition") == field:
+            data = part.get_payload(decode=True)
+            return part.get_filename() or "file", part.get_content_type(), data if isinstance(data, bytes) else b""
+    raise KeyError(field)
 
 
 def serve(standin: HttpStandIn, arguments: Sequence[str] | None = None, default_port: int = 8000) -> None:
