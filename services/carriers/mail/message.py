@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import quopri
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.policy import compat32
@@ -58,7 +59,15 @@ def build(key: str, out: MailOut, text: str, people: Directory, blobs: BlobStore
     return message
 
 
-def notice(parts: tuple[str, ...], at: int, to: str, subject: str, text: str, people: Directory) -> EmailMessage:
+def notice(
+    parts: tuple[str, ...],
+    at: int,
+    to: str,
+    subject: str,
+    text: str,
+    people: Directory,
+    files: tuple[tuple[Attached, bytes], ...] = (),
+) -> EmailMessage:
     """Return a notice of OfficeTown itself to a person. `parts` say which notice it is: the same ones are the same."""
     message = _headed(ids.notice_id(people.office, *parts), at, people)
     message["From"] = f"OfficeTown <{OFFICE_ADDRESS}>"
@@ -67,7 +76,7 @@ def notice(parts: tuple[str, ...], at: int, to: str, subject: str, text: str, pe
     message["Auto-Submitted"] = "auto-generated"
     message[OFFICE_HEADER] = _encoded(people.office)
     message[EVENT_HEADER] = _encoded("notice:" + ":".join(parts))
-    _fill(message, text, [])
+    _fill(message, text, files)
     return message
 
 
@@ -157,7 +166,7 @@ def _words(text: str) -> str:
     return "\n ".join(f"=?utf-8?b?{base64.b64encode(word).decode()}?=" for word in words)
 
 
-def _fill(message: EmailMessage, text: str, files: list[tuple[Attached, bytes]]) -> None:
+def _fill(message: EmailMessage, text: str, files: Sequence[tuple[Attached, bytes]]) -> None:
     message["MIME-Version"] = "1.0"
     body = normal_text(text)
     if not files:

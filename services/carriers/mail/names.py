@@ -8,6 +8,7 @@ from simulator.canonical import clean_name
 
 _TURNED = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Signs that turn the direction of writing: `fdp.exe` can look like `exe.pdf` with them."""
+_EDGES = re.compile(r"\A[\s.]+|[\s.]+\Z")
 _ENDINGS = {
     "application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "text/plain": ".txt",
     "text/html": ".html", "text/csv": ".csv", "text/calendar": ".ics", "message/rfc822": ".eml",
@@ -23,13 +24,12 @@ def file_name(given: str, media_type: str = "", number: int = 1) -> str:
 
     A file without a usable name is `attachment-<number>` with the ending of its media type.
     """
-    last = header_text(given).replace("\\", "/").rsplit("/", 1)[-1]
-    last = _TURNED.sub("", last).strip(" .")
+    last = _trim(header_text(_TURNED.sub("", given)).replace("\\", "/").rsplit("/", 1)[-1])
     stem, dot, ending = last.rpartition(".")
     if dot and stem and len(ending.encode()) <= _ENDING:
-        stem = _cut(stem, _STEM).rstrip(" .")
+        stem = _trim(_cut(stem, _STEM))
         return f"{stem}.{ending}" if stem else ending
-    return _cut(last, _STEM + _ENDING).strip(" .") or f"attachment-{number}{_ENDINGS.get(media_type, '.bin')}"
+    return _trim(_cut(last, _STEM + _ENDING)) or f"attachment-{number}{_ENDINGS.get(media_type, '.bin')}"
 
 
 def header_text(text: str) -> str:
@@ -40,3 +40,7 @@ def header_text(text: str) -> str:
 
 def _cut(text: str, size: int) -> str:
     return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
+
+
+def _trim(text: str) -> str:
+    return _EDGES.sub("", text)

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
-from typing import Any
+from typing import Any, TypeAlias
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from tests.carriers.standins.faults import Fault, HttpStandIn, Request, Response, serve
 
-Headers = Message[str, str]
+Headers: TypeAlias = "Message[str, str]"
 
 
 @dataclass
@@ -51,6 +51,7 @@ class Mailpit(HttpStandIn):
     def __init__(
         self, by_date: bool = True, max_messages: int = 0, max_recipients: int = 100, x_tags: bool = True,
         keeps_tags: bool = True,
+        ignore_duplicates: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
         self.by_date = by_date
@@ -59,6 +60,9 @@ class Mailpit(HttpStandIn):
         self.x_tags = x_tags
         self.keeps_tags = keeps_tags
         self.messages: dict[str, Stored] = {}
+        self.ignore_duplicates = ignore_duplicates
+        self.ignored = threading.Event()
+        """Set once a mail was ignored because one of its name was there."""
         self.deleted = 0
         self._count = 0
         self._smtp = _SmtpThread(self)
@@ -94,6 +98,9 @@ class Mailpit(HttpStandIn):
             name = f"standin{self._count:015d}"
             if not message["Message-ID"]:
                 added += f"Message-ID: <{name}@mailpit>\r\n".encode()
+            elif self.ignore_duplicates and self.copies(str(message["Message-ID"]).strip().strip("<>")):
+                self.ignored.set()
+                return ""
             named = {a.lower() for h in ("To", "Cc", "Bcc") for _, a in _addresses(message, h)}
             blind = [r for r in recipients if r.lower() not in named]
             if blind:
@@ -295,6 +302,11 @@ def _text(text: str, status: int = 200) -> Response:
     return Response(status, text.encode(), {"Content-Type": "text/plain"})
 
 
+class _LongLines(SMTP):
+    line_length_limit = 64 * 1024 * 1024
+    """Mailpit has no limit on a line's length."""
+
+
 class _SmtpThread:
     """aiosmtpd on a loop of its own; one session handler for all connections."""
 
@@ -305,12 +317,15 @@ class _SmtpThread:
         self._thread: threading.Thread | None = None
 
     def start(self, host: str, port: int | None) -> None:
-        listening = socket.create_server((host, self.port if port is None else port))
+        # With the protocol named, asyncio switches Nagle's algorithm off, which costs 40 ms a session.
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, self.port if port is None else port))
         self.port = listening.getsockname()[1]
         loop = asyncio.new_event_loop()
         handler = _Handler(self._mailpit)
         made = loop.create_server(
-            lambda: SMTP(handler, hostname="mailpit", ident="Mailpit ESMTP", loop=loop, data_size_limit=0),
+            lambda: _LongLines(handler, hostname="mailpit", ident="Mailpit ESMTP", loop=loop, data_size_limit=0),
             sock=listening,
         )
         loop.run_until_complete(made)
@@ -339,6 +354,7 @@ class _SmtpThread:
 class _Handler:
     def __init__(self, mailpit: Mailpit) -> None:
         self._mailpit = mailpit
+        self._storing: set[asyncio.Future[str]] = set()
 
     async def handle_MAIL(  # noqa: N802 - the names aiosmtpd asks for
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
@@ -361,15 +377,22 @@ class _Handler:
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         fault = self._mailpit.faults.take("smtp:DATA")
-        if fault is not None and fault.kind != "drop_after":
-            wrong = await self._happen(server, fault)
-            if wrong is not None:
-                return wrong
+        if fault is not None and fault.kind in ("status", "drop"):
+            return await self._happen(server, fault) or "451 not now"
         content = envelope.content if isinstance(envelope.content, bytes) else b""
-        name = self._mailpit.store(envelope.mail_from or "", envelope.rcpt_tos, content)
+        storing = asyncio.ensure_future(
+            self._store(envelope.mail_from or "", list(envelope.rcpt_tos), content, fault.seconds if fault else 0.0)
+        )
+        self._storing.add(storing)
+        # A client that hangs up does not keep the server from storing what it was given.
+        name = await asyncio.shield(storing)
         if fault is not None and fault.kind == "drop_after":
             _abort(server)
         return f"250 2.0.0 Ok: queued as {name}"
+
+    async def _store(self, sender: str, recipients: list[str], content: bytes, seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return self._mailpit.store(sender, recipients, content)
 
     async def _fault(self, server: SMTP, stage: str) -> str | None:
         fault = self._mailpit.faults.take(stage)
