@@ -93,7 +93,7 @@ def run(
     budget: Annotated[str, typer.Option(help="Money the models may cost in total, in the office's currency.")] = "",
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="People at work at once.")] = 6,
     workers: Annotated[int, typer.Option(min=1, max=1000, help="Assistants at work at once.")] = 4,
-    sandbox: Annotated[str, typer.Option(help="auto or bubblewrap.")] = "auto",
+    sandbox: Annotated[str, typer.Option(help="auto, bubblewrap or docker.")] = "auto",
     assistant: Annotated[str, typer.Option(help="builtin.")] = "builtin",
     carriers: Annotated[
         str, typer.Option(help="Servers that show it: auto (those that are set up), embedded, or none.")

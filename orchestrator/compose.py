@@ -24,6 +24,7 @@ from services.models.ledger import Budget
 from services.offline import OfflineProfessional
 from services.packages.folder import read_package
 from services.sandbox.bubblewrap import Bubblewrap
+from services.sandbox.docker import Docker
 from services.storage.blobs import FileBlobs
 from services.storage.database import Database
 from services.storage.journal import OfficeRow, Offices
@@ -38,13 +39,13 @@ from simulator.engine.environment import Settings as EngineSettings
 from simulator.engine.history import as_of
 from simulator.engine.inbound import Doorstep
 from simulator.engine.loop import Engine
-from simulator.errors import OfficeTownError, StorageError, UnknownReference, UsageError
+from simulator.errors import OfficeTownError, SandboxUnavailable, StorageError, UnknownReference, UsageError
 from simulator.events import ENGINE_VERSION, Event
 from simulator.office import Office
 from simulator.package import Package, genesis
 from simulator.ports import BlobStore, Model, SandboxProvider
 
-SANDBOXES = ("auto", "bubblewrap")
+SANDBOXES = ("auto", "bubblewrap", "docker")
 _PUMPED_AT_THE_END = 100_000
 
 
@@ -155,11 +156,30 @@ class House:
         if kind not in SANDBOXES:
             raise UsageError(f"There is no sandbox {kind!r} here: use {' or '.join(SANDBOXES)}.")
         if self._sandboxes is None:
-            provider = Bubblewrap(self.blobs)
-            self._made.callback(provider.close)
-            self._sandboxes = provider
+            self._sandboxes = self._working(kind)
         self._sandboxes.check()
         return self._sandboxes
+
+    def _working(self, kind: str) -> SandboxProvider:
+        """Return the provider of that kind; for `auto` the first that works here, as both do the same work."""
+        faults: list[str] = []
+        for name in ("bubblewrap", "docker") if kind == "auto" else (kind,):
+            made: Bubblewrap | Docker
+            if name == "docker":
+                made = Docker(self.blobs, self.settings.engine, self.settings.home / "owners", self.settings.image)
+            else:
+                made = Bubblewrap(self.blobs)
+            try:
+                made.check()
+            except SandboxUnavailable as fault:
+                made.close()
+                if kind != "auto":
+                    raise
+                faults.append(f"{name}: {fault}")
+                continue
+            self._made.callback(made.close)
+            return made
+        raise SandboxUnavailable("No kind of sandbox works here.\n" + "\n".join(faults))
 
     def shown(self, kind: str, play: tuple[str, ...], say: Callable[[str], None]) -> Shown:
         """Return how an office is to be shown: by the servers that are set up (`auto`), by embedded ones, or by `none`.

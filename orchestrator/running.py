@@ -76,6 +76,7 @@ def _run(house: House, out: Out, reference: str, options: RunOptions) -> dict[st
     if limit is not None:
         house.require_price()
     sandboxes = house.sandboxes(options.sandbox)
+    sandboxes.reap()  # what a killed run left behind goes before anything is started
     prepared = _prepared(house, reference, options)
     row = _row(house, prepared, options)
     if options.check and house.asks():

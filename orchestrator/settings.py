@@ -21,6 +21,8 @@ from simulator.errors import UsageError
 HOME = "OFFICETOWN_HOME"
 DATABASE = "DATABASE_URL"
 CONFIG = "OFFICETOWN_CONFIG"
+IMAGE = "OFFICETOWN_ASSISTANT_IMAGE"
+ENGINE = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _PREFIX = "OFFICETOWN_"
 _PRICES = {"input": "MODEL_PRICE_INPUT", "output": "MODEL_PRICE_OUTPUT"}
 _MODEL = {
@@ -33,7 +35,16 @@ _MODEL = {
 }
 PRICES = {field: _PREFIX + ending for field, ending in _PRICES.items()}
 MODEL_VARIABLES = {field: _PREFIX + ending for field, ending in _MODEL.items()}
-VARIABLES = (HOME, DATABASE, CONFIG, *MODEL_VARIABLES.values(), *PRICES.values(), *carriersettings.VARIABLES)
+VARIABLES = (
+    HOME,
+    DATABASE,
+    CONFIG,
+    *MODEL_VARIABLES.values(),
+    *PRICES.values(),
+    *carriersettings.VARIABLES,
+    IMAGE,
+    *ENGINE,
+)
 """Every variable that is read; `docs/configuration.md` explains each. The model's also exist for each role."""
 
 OFFLINE = "offline"
@@ -105,6 +116,10 @@ class Settings(msgspec.Struct, frozen=True):
     source: Path | None = None
     telemetry: dict[str, str] = {}
     carriers: CarrierSettings = CarrierSettings()
+    engine: dict[str, str] = {}
+    """The Docker tools' own variables: which engine makes containers."""
+    image: str = ""
+    """The assistants' image; empty for the one that this checkout makes."""
 
     def of(self, role: Role) -> ModelSettings:
         """Return a role's model."""
@@ -160,8 +175,11 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         if any(own):
             roles[role] = _model(_over(_over(shared, own[0]), own[1]), role)
     telemetry = {name: environ[name] for name in TELEMETRY if name in environ}
+    engine = {name: environ[name] for name in ENGINE if environ.get(name)}
     carriers = carriersettings.read(file, environ, str(source or configfile.NAME))
-    return Settings(home, database, _model(shared, DEFAULT), roles, source, telemetry, carriers)
+    return Settings(
+        home, database, _model(shared, DEFAULT), roles, source, telemetry, carriers, engine, environ.get(IMAGE, "")
+    )
 
 
 def _over(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
