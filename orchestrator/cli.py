@@ -139,6 +139,12 @@ def offices(
 
 
 @app.command()
+def accounts(context: typer.Context, office: OfficeName, json: Json = False) -> None:
+    """List people's names, addresses and passwords at the servers that show the office."""
+    looking.accounts(house_of(context), Out(json), office)
+
+
+@app.command()
 def show(context: typer.Context, office: OfficeName, json: Json = False) -> None:
     """Show an office: its people, what is under way, what it has made."""
     looking.show(house_of(context), Out(json), office)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from orchestrator.accounts import password_of, secret_of
 from orchestrator.carriers import choose
 from orchestrator.carrying import Connector, Running, Shown, carried_over, roles_played
 from orchestrator.configfile import ROLES
@@ -180,6 +181,10 @@ class House:
             self._made.callback(made.close)
             return made
         raise SandboxUnavailable("No kind of sandbox works here.\n" + "\n".join(faults))
+
+    def password(self) -> Callable[[str], str]:
+        """Return what tells the password of a username at the servers that show the offices."""
+        return password_of(secret_of(self.settings.carried, self.settings.carriers.secret))
 
     def shown(self, kind: str, play: tuple[str, ...], say: Callable[[str], None]) -> Shown:
         """Return how an office is to be shown: by the servers that are set up (`auto`), by embedded ones, or by `none`.

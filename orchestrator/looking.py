@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from orchestrator.accounts import table
 from orchestrator.compose import House
 from orchestrator.log_hash import log_hash
 from orchestrator.moments import office_on
@@ -16,6 +17,7 @@ from orchestrator.tracing import trace
 from simulator.access import Subject
 from simulator.access import who_can as entitled
 from simulator.businesstime import calendar_for
+from simulator.carrying import directory
 from simulator.engine.history import walk
 from simulator.errors import UnknownReference, UsageError
 from simulator.office import Office
@@ -39,6 +41,17 @@ def offices(house: House, out: Out, action: str, reference: str) -> None:
     else:
         out.say("There is no office yet. Make one: officetown run fixtures/juniper --days 10")
     out.result({"offices": [{"id": r.id, "name": r.name, "revision": r.head} for r in rows]})
+
+
+def accounts(house: House, out: Out, reference: str) -> None:
+    """List people's names, addresses and passwords at the servers that show the office."""
+    row = house.row(reference)
+    people = directory(house.office(row), row.id)
+    rows = table(people, house.password())
+    out.table("", ["name", "username", "address", "password"], [list(line) for line in rows])
+    out.say("Who plays a role writes as that person: officetown run OFFICE --play PERSON")
+    names = ("name", "username", "address", "password")
+    out.result({"accounts": [dict(zip(names, line, strict=True)) for line in rows]})
 
 
 def show(house: House, out: Out, reference: str) -> None:
