@@ -209,7 +209,7 @@ def test_a_file_that_can_never_be_had_is_given_up_in_words(world: World) -> None
     world.set_up()
     world.hand("priya").sends(world.rid("front-desk"), "a.txt", b"a", "here")
     world.server.faults.plan(Fault("status", 9, "/file-upload/", 500))
-    cursor, seen = "", []
+    cursor, seen = "", list[MessageArrived]()
     for _ in range(6):
         polled = world.chat.poll(cursor)
         cursor, seen = polled.cursor, [*seen, *arrived(polled)]

@@ -145,7 +145,7 @@ class World:
 
     def rid(self, name: str) -> str:
         """Return the server's id of a room by its name there."""
-        return next(r["_id"] for r in self.server.rooms.values() if r.get("name") == name)
+        return str(next(r["_id"] for r in self.server.rooms.values() if r.get("name") == name))
 
     def direct(self, *usernames: str) -> str:
         """Return the server's id of direct messages."""
