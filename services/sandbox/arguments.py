@@ -35,11 +35,11 @@ def system(root: Path = Path("/")) -> list[str]:
 
 
 def arguments(
-    *, toolchain: Path, program: Path, etc: Path, bound: Bound, limits: Limits, channel: int, seccomp: int
+    *, toolchain: Path, program: Path, etc: Path, home: Path, bound: Bound, limits: Limits, channel: int, seccomp: int
 ) -> list[str]:
     """Everything after `bwrap`, in order: later mounts lie over earlier ones, and the root closes last.
 
-    `toolchain`, `program` (the supervisor), `etc` and the sources of `bound` are paths on the host; `channel` and
+    `toolchain`, `program` (the supervisor), `etc`, `home` (what lies above it) and the sources of `bound` are paths on the host; `channel` and
     `seccomp` are descriptors that bubblewrap inherits.
     """
     scratch = str(limits.scratch_bytes)
@@ -49,7 +49,7 @@ def arguments(
         (str(limits.home_bytes), "/home/npc/computer"),
     )
     options = [*FENCE, *system()]
-    options += ["--dir", "/opt", "--dir", "/sys", "--ro-bind", str(etc), "/etc"]
+    options += ["--dir", "/opt", "--dir", "/sys", "--ro-bind", str(etc), "/etc", "--ro-bind", str(home), "/home"]
     options += ["--ro-bind", str(toolchain), prefix.INSIDE, "--ro-bind", str(program), PROGRAM]
     options += ["--proc", "/proc", "--dev", "/dev"]
     options += ["--size", scratch, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108

@@ -148,8 +148,8 @@ class Bubblewrap:
             calls = seccomp.program(os.uname().machine)
             os.pwrite(filter_fd, calls, 0)
             options = arguments(
-                toolchain=ready.tools, program=ready.program, etc=ready.etc, bound=lease.bound, limits=self._limits,
-                channel=inside.fileno(), seccomp=filter_fd if calls else -1,
+                toolchain=ready.tools, program=ready.program, etc=ready.etc, home=ready.home, bound=lease.bound,
+                limits=self._limits, channel=inside.fileno(), seccomp=filter_fd if calls else -1,
             )  # fmt: skip
             complaints = os.memfd_create("complaints")
             try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import socket
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,7 +41,7 @@ _PERIOD_US = 100_000
 _BOUNDS = ("MemoryLimit", "PidsLimit", "CpuCfsQuota")  # what an engine says it can bound
 # RLIMIT_NPROC counts a user's processes in all containers and outside them: so the engine bounds those of one container,
 # and this only keeps anybody from raising it.
-_NPROC = 65_536
+_NPROC = 16_384
 
 
 class _Ready(msgspec.Struct, frozen=True):
@@ -57,24 +58,32 @@ class _Contained:
         self.stream: Stream | None = None
         self._client = client
         self._live = live
+        self._lock = threading.Lock()
         self._said: str | None = None
         live[self.name] = self
 
     def end(self) -> str:
         """Remove the container; return what its first process complained of. Safe to call twice."""
-        if self._said is not None:
+        if self.stream:
+            with contextlib.suppress(OSError):
+                self.stream.shutdown(socket.SHUT_RDWR)  # whoever waits for an answer learns that there is none
+        with self._lock:
+            if self._said is None:
+                self._said = self._end()
+                self._live.pop(self.name, None)
             return self._said
-        self._said = ""
+
+    def _end(self) -> str:
+        said = ""
         if self.stream:
             self.stream.close()
-            self._said = self.stream.complaints.decode("utf-8", "replace")
+            said = self.stream.complaints.decode("utf-8", "replace")
         try:
             remove(self._client, self.name)
         except (DockerException, requests.RequestException, OSError):
             # The engine is away. It removes the container when its first process leaves; a later reap looks again.
-            self._said += f" (the engine did not say that container {self.name} is removed)"
-        self._live.pop(self.name, None)
-        return self._said
+            said += f" (the engine did not say that container {self.name} is removed)"
+        return said
 
 
 class Docker:
@@ -201,7 +210,7 @@ def create(
         host_config=client.create_host_config(
             network_mode="none", dns=["127.0.0.1"], dns_search=["."], ipc_mode="private", cgroupns="private",
             cap_drop=["ALL"], security_opt=["no-new-privileges:true"], privileged=False, read_only=True, tmpfs=places,
-            mem_limit=memory, memswap_limit=memory, oom_score_adj=500, pids_limit=limits.tasks,
+            mem_limit=memory, memswap_limit=memory, oom_score_adj=500, pids_limit=limits.tasks or 2 * limits.processes,
             cpu_period=_PERIOD_US, cpu_quota=limits.cores * _PERIOD_US,
             ulimits=[
                 Ulimit(name="core", soft=0, hard=0),

@@ -142,8 +142,9 @@ def feed(client: docker.APIClient, container: str, command: list[str], user: str
     said = bytearray()
     try:
         stream.settimeout(within_s)
-        stream.sendall(data)
-        with contextlib.suppress(OSError):  # not every kind of connection has two halves, and the input says its end
+        # A program that ends early takes no more, and says why; and not every kind of connection has two halves.
+        with contextlib.suppress(OSError):
+            stream.sendall(data)
             stream.shutdown(socket.SHUT_WR)
         while True:
             stream.settimeout(max(0.001, deadline - time.monotonic()))
@@ -153,10 +154,19 @@ def feed(client: docker.APIClient, container: str, command: list[str], user: str
             said = (said + part)[-_COMPLAINT:]
     finally:
         stream.close()
-    code = client.exec_inspect(job)["ExitCode"]
+    code = _exit_code(client, job, deadline)
     if code != 0:
         words = (bytes(said) + stream.complaints).decode("utf-8", "replace").strip()[-500:]
         raise SandboxError(f"A sandbox's files could not be laid down: {command[0]} ended with {code}. {words}")
+
+
+def _exit_code(client: docker.APIClient, job: str, deadline: float) -> int | None:
+    """The exit code of a program whose output has ended; the engine may learn of its end a moment later."""
+    while True:
+        found = client.exec_inspect(job)
+        if not found["Running"] or time.monotonic() > deadline:
+            return None if found["Running"] else found["ExitCode"]
+        time.sleep(0.005)
 
 
 def _knock(address: str) -> None:

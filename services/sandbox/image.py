@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import ImageNotFound
+from docker.errors import NotFound
 
 from services.sandbox import engine
 from simulator.errors import OfficeTownError, SandboxUnavailable
@@ -73,7 +73,7 @@ def find(client: docker.APIClient, wanted: str) -> str:
     with engine.speaking("looking for the sandbox's image"):
         try:
             return str(client.inspect_image(wanted)["Id"])  # type: ignore[no-untyped-call]
-        except ImageNotFound:
+        except NotFound:
             others = client.images(name=REPOSITORY)
     stale = f" The {len(others)} built before were made from something else." if others else ""
     raise SandboxUnavailable(

@@ -1,9 +1,9 @@
 """What every sandbox has besides its toolchain, whichever provider starts it: its /etc and its supervisor.
 
-    python -m services.sandbox.layout LOCK ETC
+    python -m services.sandbox.layout LOCK FOLDER
 
 is how the image of the container provider is made, inside its build: the toolchain goes to /opt/py, the supervisor to
-/opt/office, and /etc to the folder named. Only the standard library is there then.
+/opt/office, and /etc and /home into the folder named. Only the standard library is there then.
 """
 
 from __future__ import annotations
@@ -42,6 +42,13 @@ def etc(folder: Path) -> Path:
     return folder
 
 
+def home(folder: Path) -> Path:
+    """Make what lies above the assistant's home, which `ls -la` shows: of no particular date either."""
+    (folder / "npc" / "computer").mkdir(parents=True)
+    settle(folder)
+    return folder
+
+
 def program(folder: Path, tools: Path) -> Path:
     """Lay down the supervisor and what it imports, as packages of the same names, compiled by the toolchain `tools`."""
     package = folder / "services" / "sandbox"
@@ -74,7 +81,9 @@ def main() -> None:
     python = Path(getattr(sys, "_base_executable", "") or sys.executable).resolve()
     prefix.make(tools, python, lock)
     program(Path(PROGRAM), tools)
-    etc(folder)
+    folder.mkdir()
+    etc(folder / "etc")
+    home(folder / "home")
 
 
 if __name__ == "__main__":

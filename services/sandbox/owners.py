@@ -44,9 +44,7 @@ class Owner:
 
     def is_gone(self, token: str) -> bool:
         """Whether the process that took this token in this place has ended. This very process has not."""
-        if not _TOKEN.fullmatch(token):
-            return False
-        if token == self.token:
+        if token == self.token or not _TOKEN.fullmatch(token):
             return False
         handle = self._lock(self._folder / token)
         if handle is None:
@@ -61,7 +59,8 @@ class Owner:
 
     def tokens(self) -> list[str]:
         """The tokens in this place, but for this process's own."""
-        return sorted(path.name for path in self._folder.iterdir() if _TOKEN.fullmatch(path.name) and path.name != self.token)
+        names = {path.name for path in self._folder.iterdir() if _TOKEN.fullmatch(path.name)}
+        return sorted(names - {self.token})
 
     def release(self) -> None:
         """Give the token up; every sandbox under it is gone. Safe to call twice."""
@@ -80,7 +79,10 @@ class Owner:
         return token
 
     def _name_place(self) -> str:
-        """The place's own name, which whoever comes first gives it, once and whole."""
+        """The place's own name, which whoever comes first gives it, once and whole.
+
+        The number of its file on the disk is part of it: a copy of the folder is another place.
+        """
         path = self._folder / _NAME
         if not path.exists():
             unready = self._folder / f".{secrets.token_hex(8)}"
@@ -88,7 +90,7 @@ class Owner:
             with contextlib.suppress(FileExistsError):
                 os.link(unready, path)
             unready.unlink()
-        return path.read_text()
+        return f"{path.read_text()}-{path.stat().st_ino}"
 
     @staticmethod
     def _lock(path: Path) -> int | None:

@@ -30,6 +30,7 @@ class Ready:
         self.bwrap = bwrap
         self.tools = tools
         self.etc = made.etc()
+        self.home = made.home()
         self.program = made.program(tools)
         self.trees = Trees(made.trees, blobs)
 

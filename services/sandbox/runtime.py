@@ -58,6 +58,10 @@ class Runtime:
         """Make the /etc of every sandbox."""
         return layout.etc(self.path / "etc")
 
+    def home(self) -> Path:
+        """Make what lies above the home of every sandbox."""
+        return layout.home(self.path / "home")
+
     def program(self, tools: Path) -> Path:
         """Lay down the supervisor and what it imports, compiled by their interpreter."""
         return layout.program(self.path / "program", tools)

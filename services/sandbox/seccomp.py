@@ -2,7 +2,9 @@
 
 Anonymous memory files, System V segments and io_uring are refused because their memory belongs to no process, so no
 watcher can count it; the rest because it serves to look into other processes or to change mounts, and is refused here
-once more than it would be anyway. Numbers: the kernel's tables for x86-64 and for the generic 64-bit set.
+once more than it would be anyway. A process may change its own limits and no other's: the supervisor has the commands'
+user, and with its processor time or its descriptors taken away it would die. Numbers: the kernel's tables for x86-64 and
+for the generic 64-bit set.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ _MACHINES: dict[str, tuple[int, tuple[int, ...]]] = {
         104, 294, 105, 273, 106, 89, 224, 225, 142, 116, 264, 265,
     )),
 }  # fmt: skip
+_LIMITS_OF = {"x86_64": 302, "aarch64": 261}  # prlimit64, whose first argument is a process, 0 for one's own
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 
@@ -55,6 +58,7 @@ def program(machine: str) -> bytes:
         (_RETURN, 0, 0, _ERRNO | errno.ENOSYS),
     ]
     for at, number in enumerate(numbers):
-        steps.append((_EQUAL, len(numbers) - at, 0, number))
+        steps.append((_EQUAL, len(numbers) - at + 3, 0, number))
+    steps += [(_EQUAL, 0, 2, _LIMITS_OF[machine]), (_LOAD, 0, 0, 16), (_EQUAL, 0, 1, 0)]
     steps += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
     return b"".join(struct.pack("=HBBI", *step) for step in steps)

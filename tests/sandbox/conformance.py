@@ -178,6 +178,8 @@ class Conformance:
             "python3 -c 'import os; os.setgroups([0])'", "kill -9 1; kill -TERM 1; sleep 0.1; false",
             "python3 -c 'import os; os.memfd_create(\"hidden\")'", "echo 0 >/proc/sys/user/max_user_namespaces",
             "python3 -c 'import os; os.nice(-10)'", "ulimit -u 100000", "date -s 2020-01-01",
+            "python3 -c 'import resource as r; r.prlimit(1, r.RLIMIT_CPU, (0, 0))'",
+            "python3 -c 'import resource as r; r.prlimit(1, r.RLIMIT_NOFILE, (0, 0))'",
         ):  # fmt: skip
             assert box.run(attempt).exit_code != 0, attempt
         box.run("cp /bin/bash mine; chmod 6755 mine")

@@ -240,7 +240,7 @@ def test_an_account_s_user_is_never_taken() -> None:
     taken.release()
 
 
-def _judge(program: bytes, machine: int, number: int) -> int:
+def _judge(program: bytes, machine: int, number: int, first: int = 0) -> int:
     """A classic BPF machine, as far as the filter needs one."""
     steps = [struct.unpack_from("=HBBI", program, at) for at in range(0, len(program), 8)]
     at, value = 0, 0
@@ -250,7 +250,7 @@ def _judge(program: bytes, machine: int, number: int) -> int:
         if code == 0x06:
             return int(constant)
         if code == 0x20:
-            value = {0: number, 4: machine}[constant]
+            value = {0: number, 4: machine, 16: first}[constant]
         else:
             at += yes if (value == constant if code == 0x15 else value >= constant) else no
 
@@ -264,6 +264,15 @@ def test_the_filter_refuses_exactly_what_is_listed(name: str, machine: int) -> N
     assert _judge(program, 0x40000003, 20) == _judge(program, machine, 0x40000001) == 0x00050026
 
 
+@pytest.mark.parametrize(("name", "machine", "number"), [("x86_64", 0xC000003E, 302), ("aarch64", 0xC00000B7, 261)])
+def test_a_process_may_bound_itself_and_no_other(name: str, machine: int, number: int) -> None:
+    """With its processor time taken away the supervisor, which has the same user, would die."""
+    program = seccomp.program(name)
+    assert _judge(program, machine, number, 0) == 0x7FFF0000
+    assert {_judge(program, machine, number, pid) for pid in (1, 2, 0xFFFFFFFF)} == {0x00050001}
+    assert {_judge(program, machine, other, 1) for other in (number - 1, number + 1)} <= {0x7FFF0000, 0x00050001}
+
+
 def test_a_machine_of_another_kind_has_no_filter() -> None:
     assert seccomp.program("riscv64") == b"" and seccomp.refused("riscv64") == ()
 
@@ -271,8 +280,8 @@ def test_a_machine_of_another_kind_has_no_filter() -> None:
 def test_the_arguments_fence_it_in_whatever_else_they_say() -> None:
     """RULE 30: every option the rule names is always there, and every tmpfs is sized."""
     options = arguments.arguments(
-        toolchain=Path("/t"), program=Path("/p"), etc=Path("/e"), bound=(("/x", "/mnt"),), limits=Limits(), channel=9,
-        seccomp=-1,
+        toolchain=Path("/t"), program=Path("/p"), etc=Path("/e"), home=Path("/h"), bound=(("/x", "/mnt"),),
+        limits=Limits(), channel=9, seccomp=-1,
     )  # fmt: skip
     for option in ("--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--die-with-parent"):
         assert option in options
