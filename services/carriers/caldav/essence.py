@@ -51,8 +51,9 @@ def essence_of(entry: CalendarEntry, people: Directory, zone: ZoneInfo) -> Essen
     address = {a.person: a.address.casefold() for a in people.accounts}
     attendees = tuple(sorted({address[p] for p in entry.attendees if p in address and p != entry.organizer}))
     answers = {address[who]: what for who, what in entry.answers if address.get(who) in attendees}
+    rule = canonical_rule(entry.rule, zone)
     return Essence(
-        entry.start, max(0, entry.minutes), canonical_rule(entry.rule, zone), tidy_line(entry.title) or "(untitled)", tidy(entry.agenda),
+        entry.start, max(0, entry.minutes), rule if writable(rule) else "", tidy_line(entry.title) or "(untitled)", tidy(entry.agenda),
         address.get(entry.organizer, "") if attendees else "", attendees, tuple(sorted(answers.items())),
         entry.cancelled,
     )  # fmt: skip
