@@ -12,11 +12,12 @@ import httpx
 from orchestrator.accounts import password_of, secret_of
 from orchestrator.carriersettings import CalendarSettings, CarrierSettings
 from orchestrator.carrying import Connector
-from orchestrator.maildrop import Maildrop
 from orchestrator.settings import Settings
 from services.carriers.caldav.carrier import CalDav
 from services.carriers.caldav.client import Server
-from services.carriers.desk import Carriers
+from services.carriers.desk import Carriers, Desk
+from services.carriers.eml import EmlFolder
+from services.carriers.maildir.carrier import MaildirMail
 from services.carriers.mailpit.carrier import MailpitMail
 from services.carriers.mailpit.smtp import SmtpServer
 from services.carriers.radicale.server import RadicaleServer
@@ -26,10 +27,11 @@ from services.storage.writer import StoredJournal
 from simulator.businesstime import BusinessCalendar, calendar_for
 from simulator.carrying import CalendarCarrier, Directory, directory
 from simulator.engine.history import as_of
-from simulator.errors import UsageError
+from simulator.errors import CarrierError, UsageError
 from simulator.office import Office
 from simulator.ports import BlobStore
 
+T = TypeVar("T")
 KINDS = ("auto", "embedded", "none")
 EMBEDDED_CALENDAR, EMBEDDED_SMTP = 5232, 1025
 """Ports of the embedded servers, on the loopback alone."""
@@ -43,9 +45,9 @@ def choose(kind: str, settings: Settings, blobs: BlobStore, say: Callable[[str],
     if kind == "none" or (kind == "auto" and not settings.carriers.any):
         return None
 
-    def connect(stack: ExitStack, journal: StoredJournal, now: Callable[[], int]) -> Carriers:
+    def connect(stack: ExitStack, journal: StoredJournal, desk: Callable[[], Desk]) -> Carriers:
         office = as_of(journal)
-        made = _Maker(settings, blobs, directory(office, journal.office_id), office, stack, now)
+        made = _Maker(settings, blobs, directory(office, journal.office_id), office, stack, desk)
         return made.embedded(say) if kind == "embedded" else made.set_up()
 
     return connect
@@ -56,7 +58,7 @@ class _Maker:
 
     def __init__(
         self, settings: Settings, blobs: BlobStore, people: Directory, office: Office, stack: ExitStack,
-        now: Callable[[], int],
+        desk: Callable[[], Desk],
     ) -> None:  # fmt: skip
         self._settings = settings
         self._set = settings.carriers
@@ -64,9 +66,9 @@ class _Maker:
         self._people = people
         self._office = office
         self._stack = stack
-        self._now = now
+        self._now = lambda: desk().now
         self._password = password_of(secret_of(settings.carried, self._set.secret))
-        self._files = Maildrop(settings.sent / people.office)
+        self._files = EmlFolder(settings.sent / people.office, lambda: desk().people, blobs)
 
     def set_up(self) -> Carriers:
         chosen: CarrierSettings = self._set
@@ -89,15 +91,20 @@ class _Maker:
     def embedded(self, say: Callable[[str], None]) -> Carriers:
         """A calendar server and a mailbox for each person, with an SMTP listener for their answers, all in this process."""
         folder = self._settings.carried
-        radicale = RadicaleServer(folder / "radicale", port=EMBEDDED_CALENDAR)
+        calendars = folder / "calendars" / self._people.office
+        radicale = _started(lambda port: RadicaleServer(calendars, port=port).start(), EMBEDDED_CALENDAR)
+        self._stack.callback(radicale.close)
         radicale.admit(self._people, self._password)
-        self._stack.enter_context(radicale)
         server = Server(radicale.url)
         calendar = _Embedded(self._http(), server, self._people, self._password, self._now, radicale, self._business())
-        say(f"Calendars: {radicale.url}; mailboxes: {folder / 'mail' / self._people.office}; answers by SMTP to "
-            f"127.0.0.1:{EMBEDDED_SMTP}. Names and passwords: officetown accounts {self._people.office}")  # fmt: skip
-        tags = {"calendar": _tag("radicale", str(folder))}
-        return Carriers(self._files, None, None, calendar, tags)
+        mail = MaildirMail(folder / "mail" / self._people.office, self._people, self._blobs)
+        self._stack.callback(mail.close)
+        port = _started(lambda port: mail.listen(port=port), EMBEDDED_SMTP)
+        say(f"Calendars: {radicale.url}")
+        say(f"Mailboxes: {folder / 'mail' / self._people.office / 'people'}, answers by SMTP to 127.0.0.1:{port}")
+        say(f"Names and passwords: officetown accounts {self._people.office}")
+        tags = {"mail": _tag("maildir", str(folder)), "calendar": _tag("radicale", str(folder))}
+        return Carriers(self._files, None, mail, calendar, tags)
 
     def _calendar(self, chosen: CalendarSettings) -> CalendarCarrier:
         server = Server(chosen.url, chosen.path, "office" if chosen.per_year else "default", chosen.per_year,
@@ -110,6 +117,14 @@ class _Maker:
     def _http(self) -> httpx.Client:
         """Never by a proxy that the environment names: these servers are the office's own."""
         return self._stack.enter_context(httpx.Client(timeout=_TIMEOUT, trust_env=False, follow_redirects=False))
+
+
+def _started(start: Callable[[int], T], port: int) -> T:
+    """Start an embedded server where programs expect it, or at any free port where another office has that one."""
+    try:
+        return start(port)
+    except CarrierError:
+        return start(0)
 
 
 def _tag(kind: str, where: str) -> str:

@@ -14,7 +14,7 @@ from simulator.errors import UsageError
 _PREFIX = "OFFICETOWN_"
 CHAT = {"url": "CHAT_URL", "user": "CHAT_USER", "password": "CHAT_PASSWORD"}
 MAIL = {"smtp": "MAIL_SMTP", "url": "MAIL_URL"}
-CALENDAR = {"url": "CALENDAR_URL", "path": "CALENDAR_PATH", "per_year": "CALENDAR_PER_YEAR", "baikal": "BAIKAL_DATABASE"}
+CALENDAR = {"url": "CALENDAR_URL", "path": "CALENDAR_PATH", "per_year": "CALENDAR_PER_YEAR", "baikal": "BAIKAL_ROOT"}
 SECRET, POLL = "OFFICETOWN_PEOPLE_SECRET", "OFFICETOWN_POLL_SECONDS"
 VARIABLES = (*(_PREFIX + e for table in (CHAT, MAIL, CALENDAR) for e in table.values()), SECRET, POLL)
 """Every variable that is read here; `docs/configuration.md` explains each."""
@@ -42,8 +42,8 @@ class MailSettings(msgspec.Struct, frozen=True):
 
 
 class CalendarSettings(msgspec.Struct, frozen=True):
-    """A CalDAV server. `path` is that of a calendar below `url`, with {user} and {calendar}. `baikal` is the database file
-    of a Baïkal whose accounts are to be made there; empty where somebody else makes them."""
+    """A CalDAV server. `path` is that of a calendar below `url`, with {user} and {calendar}. `baikal` is the folder of
+    a Baïkal whose accounts are to be made there; empty where somebody else makes them."""
 
     url: str
     path: str = "/{user}/{calendar}/"

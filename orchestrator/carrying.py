@@ -19,8 +19,8 @@ from simulator.errors import UsageError
 from simulator.office import Office
 from simulator.ports import InboundItem, OutboxItem
 
-Connector = Callable[[ExitStack, StoredJournal, Callable[[], int]], Carriers]
-"""Makes the carriers of an office; what must be closed again goes onto the stack. The last is given the simulated time."""
+Connector = Callable[[ExitStack, StoredJournal, Callable[[], Desk]], Carriers]
+"""Makes the carriers of an office; what must be closed again goes onto the stack. The desk is there once they are used."""
 
 
 class Shown(msgspec.Struct, frozen=True):

@@ -13,11 +13,11 @@ from orchestrator.carriers import choose
 from orchestrator.carrying import Connector, Running, Shown, carried_over, roles_played
 from orchestrator.configfile import ROLES
 from orchestrator.connecting import OFFICE, Connected, Line, Tried, check, connect, lines, require_price
-from orchestrator.maildrop import Maildrop
 from orchestrator.provenance import note_run
 from orchestrator.settings import ModelSettings, Settings
 from orchestrator.stopping import Stop
 from services.carriers.desk import Carriers, Desk
+from services.carriers.eml import EmlFolder
 from services.carriers.housekeeping import keeping, once
 from services.documents.renderer import DocumentRenderer
 from services.models.connect import Abilities, Surroundings, probe, wire_of
@@ -255,7 +255,7 @@ class House:
             journal = self.offices.open(row.id)
             stack.callback(journal.close)
             note_run(journal, self.model_names())
-            carriers = (shown.connect or self._files_only)(stack, journal, lambda: desk.now)
+            carriers = (shown.connect or self._files_only)(stack, journal, lambda: desk)
             projection = Projection(carriers.targets())
             office = carried_over(journal, projection)
             if row.parent is not None and office.forked_from is None:
@@ -284,9 +284,9 @@ class House:
                 raise
             outbox.pump(_PUMPED_AT_THE_END)
 
-    def _files_only(self, stack: ExitStack, journal: StoredJournal, now: Callable[[], int]) -> Carriers:
+    def _files_only(self, stack: ExitStack, journal: StoredJournal, desk: Callable[[], Desk]) -> Carriers:
         """Without any server, what leaves the firm becomes files."""
-        return Carriers(Maildrop(self.settings.sent / journal.office_id))
+        return Carriers(EmlFolder(self.settings.sent / journal.office_id, lambda: desk().people, self.blobs))
 
     def close(self) -> None:
         """Let go of connections, of the sandboxes' folder and of the database."""

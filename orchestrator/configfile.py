@@ -87,7 +87,7 @@ class MailTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class CalendarTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A CalDAV server. `path` is that of a calendar, with {user} and {calendar}; `per_year` whether each year has its own.
-    `baikal` is the database file of a Baïkal whose accounts are to be made there."""
+    `baikal` is the folder of a Baïkal whose accounts are to be made there."""
 
     url: str | None = None
     path: str | None = None

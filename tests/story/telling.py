@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from orchestrator.compose import House
-from orchestrator.maildrop import Maildrop
 from orchestrator.settings import ModelSettings, Settings
+from services.carriers.eml import EmlFolder
 from services.documents.renderer import DocumentRenderer
 from services.models.scripted import Scripted
 from services.storage.faults import Fault, InjectedFault, armed
 from services.storage.memory import MemoryBlobs, MemoryJournal
 from services.storage.outbox import Delivery, Outbox
 from services.storage.writer import StoredJournal
-from simulator.carrying import MailOut, decode_item
+from simulator.carrying import MailOut, decode_item, directory
 from simulator.conversation import ModelRequest
 from simulator.engine.environment import Bodies, Environment
 from simulator.engine.environment import Settings as EngineSettings
@@ -114,7 +114,7 @@ def tell(folder: Path, sandboxes: Sandboxes) -> Iterator[Told]:
     sent = folder / "sent"
 
     def carrier(journal: StoredJournal) -> Callable[[Delivery], None]:
-        drop = Maildrop(sent)
+        drop = EmlFolder(sent, lambda: directory(as_of(journal), office_id), blobs)
 
         def deliver(delivery: Delivery) -> None:
             letters.append((delivery.item.key, delivery.again))

@@ -12,11 +12,11 @@ from sqlalchemy import update
 
 from orchestrator.carrying import Connector, Shown
 from orchestrator.compose import House, end_of
-from orchestrator.maildrop import Maildrop
 from orchestrator.output import Out
 from orchestrator.running import RunOptions, run
 from orchestrator.settings import read_settings
-from services.carriers.desk import Carriers
+from services.carriers.desk import Carriers, Desk
+from services.carriers.eml import EmlFolder
 from services.storage.tables import outbox
 from services.storage.writer import StoredJournal
 from simulator.arriving import ArrivedFile, EntryArrived, MailArrived, MessageArrived
@@ -42,8 +42,8 @@ class Town:
         self.said: list[str] = []
 
     def connector(self) -> Connector:
-        def connect(stack: ExitStack, journal: StoredJournal, now: Callable[[], int]) -> Carriers:
-            files = Maildrop(self.home / "sent" / journal.office_id)
+        def connect(stack: ExitStack, journal: StoredJournal, desk: Callable[[], Desk]) -> Carriers:
+            files = EmlFolder(self.home / "sent" / journal.office_id, lambda: desk().people, self.house.blobs)
             return Carriers(files, self.chat, self.mail, self.calendar, self.tags)
 
         return connect
