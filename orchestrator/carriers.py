@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import TypeVar
 
 import httpx
 
