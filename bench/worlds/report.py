@@ -1,0 +1,173 @@
+"""A report over finished trials: `report.md`, a CSV for each table, and each plot as SVG and PNG."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from bench.worlds.model import Trial
+from bench.worlds.plots import Drawing, Point, Series, bars, curves, grid, png, svg
+from bench.worlds.report_tables import (
+    Cards,
+    ModelCard,
+    Share,
+    Table,
+    all_tables,
+    as_csv,
+    generation,
+    markdown,
+    mixed,
+    scores_of,
+    share_of_rate,
+)
+from bench.worlds.statistics import LEVELS, Rate, Score, by
+from simulator.errors import UsageError
+
+REPORT, TABLES, PLOTS = "report.md", "tables", "plots"
+_SHOWN_SERIES = 8
+_INTERVALS = "Lines through the marks are 95 % intervals."
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a report is before it is written: tables, and plots by their file's name."""
+
+    tables: tuple[Table, ...]
+    plots: dict[str, Drawing]
+    head: str
+
+
+def read_cards(place: Path) -> dict[str, ModelCard]:
+    """Read what is known of models, from YAML: `name: {family, generation, scale}`.
+
+    Raises:
+        UsageError: the file is not there or does not have that form.
+    """
+    try:
+        read = yaml.load(place.read_text("utf-8"), Loader=yaml.BaseLoader)  # noqa: S506 - it makes texts and nothing else
+        return msgspec.convert(read or {}, dict[str, ModelCard])
+    except OSError as fault:
+        raise UsageError(f"{place} cannot be read: {fault.strerror}.") from fault
+    except (yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as fault:
+        raise UsageError(f"{place} is no list of models: each is `name: {{family, generation, scale}}`. {fault}") from fault
+
+
+def report(trials: Sequence[Trial], cards: Cards | None = None, seed: int = 0) -> Report:
+    """Return the report over `trials`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not trials:
+        raise UsageError("There are no trials to report on: make some with `officetown worlds run`.")
+    scores = scores_of(trials, cards)
+    return Report(tuple(all_tables(trials, cards, seed)), _plots(scores), _head(trials))
+
+
+def write_report(folder: Path, found: Report) -> list[Path]:
+    """Write a report; return its files. The same trials give the same bytes."""
+    parts = [found.head, *(markdown(table) for table in found.tables)]
+    if found.plots:
+        parts.append("## Plots\n\n" + "\n".join(f"![{drawing.title}]({PLOTS}/{name}.svg)\n" for name, drawing in found.plots.items()))
+    files: dict[str, bytes] = {REPORT: "\n".join(parts).encode()}
+    files |= {f"{TABLES}/{table.name}.csv": as_csv(table).encode() for table in found.tables}
+    for name, drawing in found.plots.items():
+        files |= {f"{PLOTS}/{name}.svg": svg(drawing), f"{PLOTS}/{name}.png": png(drawing)}
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return [folder / name for name in files]
+
+
+def _head(trials: Sequence[Trial]) -> str:
+    outcomes = Counter(trial.outcome for trial in trials)
+    told = ", ".join(f"{count} {name}" for name, count in sorted(outcomes.items()))
+    lines = [
+        "# Language environments: results", "",
+        f"{len(trials)} runs of {len({(t.environment, t.task) for t in trials})} tasks: {told}. "
+        "Runs that the infrastructure failed and runs that were invalid are in no rate; they are counted beside it. "
+        "A share is followed by its 95 % interval and its n.", "",
+    ]  # fmt: skip
+    modes = sorted({trial.simulator_mode for trial in trials})
+    if modes != ["stateful"]:
+        lines += [f"Modes of the simulator: {', '.join(modes)}. `offline` runs declared effects by code; it is no model.", ""]
+    if many := mixed(trials):
+        lines += [f"**{many} runs differ from another only in settings that no table shows** (the verifier, votes, the fault "
+                  "plan, a changed environment). They are pooled here; report on each result folder alone to tell them apart.", ""]  # fmt: skip
+    return "\n".join(lines)
+
+
+# -- plots --------------------------------------------------------------------------------------------------------------
+
+
+def _plots(scores: Sequence[Score]) -> dict[str, Drawing]:
+    clean = [one for one in scores if one.level == "E0"]
+    found: dict[str, Drawing] = {}
+    if industries := by(clean, lambda one: one.industry):
+        points = [_point(name, rate) for name, rate in industries.items()]
+        found["industries"] = bars("Completion by industry, all agents, E0", points, _INTERVALS)
+    if agents := by(clean, lambda one: one.agent):
+        found["agents"] = bars("Completion by agent, E0", [_point(name, rate) for name, rate in agents.items()], _INTERVALS)
+    if len({one.level for one in scores}) > 1:
+        found["faults"] = _curves("Completion under faults", scores, LEVELS, "agent", "level")
+    efforts = [msgspec.structs.replace(one, agent=one.agent.removesuffix(f" {one.effort}")) for one in clean if one.effort]
+    if efforts:
+        found["efforts"] = _curves("Completion by effort, E0", efforts, _ordered_efforts(efforts), "agent", "effort")
+    if any(one.generation and one.family for one in clean):
+        generations = sorted({one.generation for one in clean if one.generation}, key=_natural)
+        known = [one for one in clean if generation(one)]
+        found["generations"] = _curves("Completion by generation, E0", known, generations, "family", "generation")
+    if scales := by(clean, lambda one: one.scale):
+        ordered = sorted(scales, key=_natural)
+        found["scales"] = bars("Completion by scale, E0", [_point(name, scales[name]) for name in ordered], _INTERVALS)
+    simulators = sorted({one.simulator for one in clean})
+    if len(simulators) > 1:
+        rows = [
+            Series(agent, tuple(_point(s, r) for s, r in by(own, lambda one: one.simulator).items()))
+            for agent, own in _split(clean, "agent").items()
+        ]
+        found["matrix"] = grid("Agents (rows) under simulators (columns), E0", rows, simulators)
+    return found
+
+
+def _curves(title: str, scores: Sequence[Score], labels: Sequence[str], name: str, axis: str) -> Drawing:
+    """One line for each value of the field `name`, at most eight, along the field `axis`."""
+    groups = _split(scores, name)
+    shown = list(groups)[:_SHOWN_SERIES]
+    series = [
+        Series(one, tuple(_point(label, rate) for label, rate in by(groups[one], lambda s: str(getattr(s, axis))).items()))
+        for one in shown
+    ]
+    left = len(groups) - len(shown)
+    return curves(title, labels, series, f"{_INTERVALS} {left} more in the table." if left else _INTERVALS)
+
+
+def _split(scores: Sequence[Score], name: str) -> dict[str, list[Score]]:
+    groups: dict[str, list[Score]] = {key: [] for key in sorted({str(getattr(one, name)) for one in scores})}
+    for one in scores:
+        groups[str(getattr(one, name))].append(one)
+    return groups
+
+
+def _ordered_efforts(scores: Sequence[Score]) -> list[str]:
+    known = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+    found = {one.effort for one in scores}
+    return [one for one in known if one in found] + sorted(found - set(known))
+
+
+def _natural(text: str) -> tuple[float, str]:
+    """Numbers by size, so that 8B comes before 70B; `4o` after `4`."""
+    digits = "".join(ch if ch.isdigit() or ch == "." else " " for ch in text).split()
+    try:
+        size = float(digits[0]) if digits else float("inf")
+    except ValueError:
+        size = float("inf")
+    return size * (1000 if text.lower().endswith("t") else 1), text
+
+
+def _point(label: str, rate: Rate) -> Point:
+    cell: Share = share_of_rate(rate)
+    return Point(label, cell.value, cell.low, cell.high, cell.n)
