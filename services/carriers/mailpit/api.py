@@ -35,8 +35,8 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class _List(msgspec.Struct, frozen=True):
-    messages: tuple[Summary, ...] | None = None
-    messages_count: float = 0
+    messages: tuple[Summary, ...] = ()
+    messages_count: float = float("inf")
 
 
 class MailpitApi:
@@ -51,11 +51,14 @@ class MailpitApi:
     def search(self, query: str) -> tuple[Summary, ...]:
         """Return all messages that match, newest first. Mailpit matches parts of words: filter what comes back."""
         found: dict[str, Summary] = {}
-        for page in range(_PAGES):
-            parameters = {"query": query, "start": str(page * _PAGE), "limit": str(_PAGE)}
+        start = 0
+        for _ in range(_PAGES):
+            parameters = {"query": query, "start": str(start), "limit": str(_PAGE)}
             part = self._json(_List, "/api/v1/search", parameters)
-            found.update((message.id, message) for message in part.messages or ())
-            if not part.messages or (page + 1) * _PAGE >= part.messages_count:
+            found.update((message.id, message) for message in part.messages)
+            # A server may give fewer than were asked for: what it gave is what is counted.
+            start += len(part.messages)
+            if not part.messages or start >= part.messages_count:
                 break
         return tuple(found.values())
 

@@ -8,13 +8,13 @@ tagged only when the cursor that names it comes back, which says that it was tak
 
 from __future__ import annotations
 
-import json
 import re
 
 import httpx
 import msgspec
 
 from services.carriers.mail import ids
+from services.carriers.mail.cursor import brought, cursor_of
 from services.carriers.mail.message import OFFICE_ADDRESS, address_of, as_bytes, bounce_notice, build, recipients_of
 from services.carriers.mail.mime import HEADERS
 from services.carriers.mail.parse import LIMIT, Letter, is_ours, read_letter, take
@@ -79,10 +79,10 @@ class MailpitMail:
 
     def poll(self, cursor: str) -> Polled:
         """Return the mails that people sent. `cursor` names what the polls before brought."""
-        brought = _read_cursor(cursor)
+        known = brought(cursor)
         unseen = [m for m in self.api.search(f"!tag:{self.tag}") if not self._tagged(m)]
         # Other offices' mails are looked at once as well; our tag beside theirs does not disturb them.
-        done = [m for m in unseen if m.id in brought or _is_office_mail(m)]
+        done = [m for m in unseen if m.id in known or _is_office_mail(m)]
         self.api.tag(done, self.tag)
         passed = {m.id for m in done}
         fresh = sorted((m for m in unseen if m.id not in passed), key=lambda m: (m.created, m.id))
@@ -93,8 +93,8 @@ class MailpitMail:
             batch.append(message)
         arrivals, remarks = self._take(batch)
         # What was tagged just now is named once more, so that a server that keeps no tags brings nothing twice.
-        named = [*(m.id for m in done if m.id in brought), *(m.id for m in batch)][-_REMEMBERED:]
-        return Polled(arrivals, json.dumps({"brought": named}) if named else "", remarks)
+        named = [*(m.id for m in done if m.id in known), *(m.id for m in batch)][-_REMEMBERED:]
+        return Polled(arrivals, cursor_of(named), remarks)
 
     def _take(self, batch: list[Summary]) -> tuple[tuple[MailArrived, ...], tuple[str, ...]]:
         arrivals: dict[str, MailArrived] = {}
@@ -137,11 +137,3 @@ class MailpitMail:
 def _is_office_mail(message: Summary) -> bool:
     """Whether some office sent it: this one or another on the same server."""
     return ids.bare(message.message_id).endswith(f"@{ids.DOMAIN}")
-
-
-def _read_cursor(cursor: str) -> frozenset[str]:
-    """Return what a cursor names; one that is no cursor names nothing, and all that has no tag is read anew."""
-    try:
-        return frozenset(msgspec.json.decode(cursor, type=dict[str, tuple[str, ...]]).get("brought", ()))
-    except msgspec.DecodeError:
-        return frozenset()

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.carriers.mail import ids
+from services.carriers.mail.parse import read_letter
 from services.carriers.mailpit.carrier import MailpitMail
 from services.carriers.mailpit.checks import live_check, ready_check
 from services.carriers.mailpit.smtp import SmtpServer
@@ -87,6 +88,8 @@ def test_a_mail_arrives_with_its_files_and_is_readable_there(server: Mailpit) ->
     assert message["Created"] == "2026-02-02T02:40:00.000Z"
     detail = httpx.get(f"{server.url}/api/v1/message/{message['ID']}").json()
     assert [a["FileName"] for a in detail["Attachments"]] == ["Reconciliation.xlsx"]
+    raw = httpx.get(f"{server.url}/api/v1/message/{message['ID']}/raw").content
+    assert read_letter(raw).text == "Dear all,\n.\nelena"
     mails.close()
 
 
