@@ -22,6 +22,7 @@ from simulator.arriving import EntryArrived, Polled
 from simulator.businesstime import BusinessCalendar
 from simulator.carrying import Account, Directory, EntryOut, staff_of
 from simulator.errors import CarrierError, WorkFailed
+from simulator.records import CalendarEntry
 
 _TRIES = 4
 _OVERTAKEN = 5
@@ -32,7 +33,8 @@ class CalDav:
 
     `password_of` gives the password of a username; `clock` the simulated time in seconds. `business` is the office's
     calendar: with it a series leaves out the days on which the office is closed, and what lasts all day begins when the
-    office opens. `http` stays the caller's: `close` does not close it.
+    office opens. `admit` makes the accounts themselves, where that is ours to do (`RadicaleServer.admit`). `http` stays
+    the caller's: `close` does not close it.
     """
 
     name = "calendar"
@@ -45,12 +47,14 @@ class CalDav:
         password_of: Callable[[str], str],
         clock: Callable[[], int],
         business: BusinessCalendar | None = None,
+        admit: Callable[[Directory], None] | None = None,
     ) -> None:
         self.server = server
         self.people = people
         self.dav = Dav(http, server, password_of)
         self._clock = clock
         self._business = business
+        self._admit = admit
         self._use(people)
 
     def _use(self, people: Directory) -> None:
@@ -63,11 +67,10 @@ class CalDav:
     # -- accounts -----------------------------------------------------------------------------------------------------
 
     def provision(self, people: Directory) -> None:
-        """Make the calendar of everybody who has none yet: of this simulated year, where each year has one.
-
-        The accounts themselves are the server's: `services.carriers.radicale` and `.baikal` make them.
-        """
+        """Make the calendar of everybody who has none yet: of this simulated year, where each year has one."""
         self._use(people)
+        if self._admit is not None:
+            self._admit(people)
         for account in staff_of(people):
             path = self._path(account, self._clock())
             if path not in self._list(account):
@@ -150,22 +153,24 @@ class CalDav:
             and old.marks == wanted == marks(old.essence, account.address.casefold())
         ):
             return None
-        overtaken = self._unseen(old, account) if ours else self._moved_before(old, account, out)
+        overtaken = self._unseen(old, account, out) if ours else self._moved_before(old, account, out)
         event = self._writer.event(out, account, sequence=old.sequence, kept=old.kept, overtaken=overtaken)
         return self._writer.calendar([event])
 
-    def _unseen(self, old: Parsed, account: Account) -> tuple[EntryArrived, ...]:
-        """Return what the owner of a copy did in it that a poll may not have seen: written over, it would be lost."""
-        told = self._tell.tell(old, account, None).arrivals
-        return tuple({a.key: a for a in told}.values())[-_OVERTAKEN:]
+    def _unseen(self, old: Parsed, account: Account, out: EntryOut) -> tuple[EntryArrived, ...]:
+        """Return what the owner of a copy did in it that a poll may not have seen: written over, it would be lost.
+
+        What the office's event says by now needs no telling again.
+        """
+        told = {a.key: a for a in self._tell.tell(old, account, None).arrivals if not _came_true(a, out.entry)}
+        return tuple(told.values())[-_OVERTAKEN:]
 
     def _moved_before(self, old: Parsed, account: Account, out: EntryOut) -> tuple[EntryArrived, ...]:
         """Return the move of an event by its maker between its coming in and our first writing of it, if there was one."""
         if maker_of_key(out.origin) != account.username or uid_of_key(out.origin) != old.uid:
             return ()
         move = self._tell.move(old, account, out.entry.id)
-        same = move.start == out.entry.start // 60 * 60 and max(SHORTEST, move.minutes) == out.entry.minutes
-        return () if same else (move,)
+        return () if _came_true(move, out.entry) else (move,)
 
     def _find(self, account: Account, out: EntryOut, thorough: bool) -> Found | None:
         """Return a person's copy of an event, wherever it lies: where we put it, or where a calendar program did."""
@@ -227,3 +232,12 @@ class CalDav:
     def poll(self, cursor: str) -> Polled:
         """Return what people did in their calendars since `cursor`; without one, from the beginning."""
         return Poll(self.dav, self._reader, self.people, self._clock)(cursor)
+
+
+def _came_true(arrival: EntryArrived, entry: CalendarEntry) -> bool:
+    """Whether an event is as somebody made his copy of it."""
+    if arrival.change == "moved":
+        return arrival.start == entry.start // 60 * 60 and max(SHORTEST, arrival.minutes) == entry.minutes
+    if arrival.change == "deleted" and arrival.person == entry.organizer:
+        return entry.cancelled
+    return (arrival.person, arrival.change) in entry.answers
