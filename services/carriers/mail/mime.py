@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import quopri
 import re
+from collections.abc import Callable
 from email.message import Message
 
 import msgspec
@@ -124,19 +125,22 @@ class _Kind:
         self.encoding = headers.first("content-transfer-encoding").strip().lower()
         self.main, _, self.sub = message.get_content_type().partition("/")
         self.attached = headers.first("content-disposition").strip().lower().startswith("attachment")
-        self.boundary = self.charset = self.name = ""
-        # On hostile parameters (RFC 2231) the standard library raises TypeError, ValueError, LookupError and others:
-        # none of them may keep the mail out, and a part without parameters is still a part.
-        try:
-            self.boundary = (message.get_boundary() or "").rstrip()[:200]
-            self.charset = message.get_content_charset() or ""
-            self.name = decode_words(message.get_filename() or "")
-        except Exception:  # noqa: BLE001
-            self.name = self.name or "unnamed"
+        self.boundary = _claimed(message.get_boundary).rstrip()[:200]
+        self.charset = _claimed(message.get_content_charset)
+        self.name = decode_words(_claimed(message.get_filename))
 
     @property
     def media_type(self) -> str:
         return f"{self.main}/{self.sub}"
+
+
+def _claimed(read: Callable[[], str | None]) -> str:
+    try:
+        return read() or ""
+    # On hostile parameters (RFC 2231) the standard library raises TypeError, ValueError, LookupError and others: none of
+    # them may keep a mail out, and a part without that parameter is still a part.
+    except Exception:  # noqa: BLE001 - see above: anything may be raised
+        return ""
 
 
 def _leaf(kind: _Kind, view: memoryview, content: Content) -> list[tuple[bool, str]]:

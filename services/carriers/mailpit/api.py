@@ -12,7 +12,6 @@ import msgspec
 from simulator.errors import CarrierError
 
 _T = TypeVar("_T")
-_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 _PAGE, _PAGES, _TAGGED = 500, 40, 100
 """Messages a page, pages a search, and messages tagged at once."""
 
@@ -42,9 +41,10 @@ class _List(msgspec.Struct, frozen=True):
 class MailpitApi:
     """Raises CarrierError whatever goes wrong: the server is down, slow, busy, or answers something else."""
 
-    def __init__(self, url: str, client: httpx.Client) -> None:
+    def __init__(self, url: str, client: httpx.Client, timeout: float = 30.0) -> None:
         self._url = url.rstrip("/")
         self._client = client
+        self._timeout = httpx.Timeout(timeout, connect=min(5.0, timeout))
         where = httpx.URL(self._url)
         self.server = f"Mailpit at {where.host}:{where.port or (443 if where.scheme == 'https' else 80)}"
 
@@ -67,7 +67,7 @@ class MailpitApi:
         path = f"/api/v1/message/{message}/raw"
         data = bytearray()
         try:
-            with self._client.stream("GET", self._url + path, timeout=_TIMEOUT) as response:
+            with self._client.stream("GET", self._url + path, timeout=self._timeout) as response:
                 if response.status_code == 404:
                     return None
                 self._check(response, "GET", path)
@@ -106,7 +106,7 @@ class MailpitApi:
 
     def _ask(self, method: str, path: str, **more: Any) -> httpx.Response:
         try:
-            response = self._client.request(method, self._url + path, timeout=_TIMEOUT, **more)
+            response = self._client.request(method, self._url + path, timeout=self._timeout, **more)
         except httpx.HTTPError as fault:
             raise self._unreachable(fault) from fault
         self._check(response, method, path)

@@ -29,10 +29,13 @@ _BATCH, _BATCH_BYTES, _REMEMBERED = 50, 64 * 1024 * 1024, 2_000
 
 
 class MailpitMail:
-    """A `MailCarrier`. `client` is this carrier's own and closed with it; `people` are replaced by `provision`."""
+    """A `MailCarrier`. `client` is this carrier's own and closed with it; `people` are replaced by `provision`.
+
+    The timeout of `smtp` holds for the API as well.
+    """
 
     def __init__(self, smtp: SmtpServer, url: str, client: httpx.Client, people: Directory, blobs: BlobStore) -> None:
-        self.api = MailpitApi(url, client)
+        self.api = MailpitApi(url, client, smtp.timeout)
         self.smtp = smtp
         self.name = self.api.server
         self.people = people

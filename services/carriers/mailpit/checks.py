@@ -66,7 +66,7 @@ def live_check(carrier: MailpitMail, now: int, token: str) -> Iterator[Check]:
         tagged = any(tag.casefold() == carrier.tag for tag in found[0].tags or ())
         yield "mail: tags", tagged, (
             f"it has the tag {carrier.tag}" if tagged
-            else "X-Tags are ignored (MP_TAGS_DISABLE?): our own mails will be looked at once more"
+            else "X-Tags are ignored (MP_TAGS_DISABLE holds x-tags): our own mails will be looked at once more"
         )  # fmt: skip
         letter = read_letter(carrier.api.raw(found[0].id, LIMIT + 1) or b"")
         yield "mail: read back", letter.text == text, "the text came back as it was sent"

@@ -192,6 +192,14 @@ def test_a_server_that_is_down_is_named_and_a_restart_goes_on(server: Mailpit, m
     assert server.copies(OURS) == 1
 
 
+def test_an_api_too_slow_to_answer_is_said(server: Mailpit) -> None:
+    hasty = carrier(server, timeout=0.1)
+    server.faults.plan(Fault("slow", match="/api", seconds=0.3))
+    with pytest.raises(CarrierError, match="did not answer in time"):
+        hasty.poll("")
+    hasty.close()
+
+
 def test_recipients_that_are_refused_are_named_and_the_others_get_the_mail(server: Mailpit, mails: MailpitMail) -> None:
     server.faults.plan(Fault("status", match="smtp:RCPT maya", status=550, body="5.1.0 mailbox unavailable"))
     with pytest.raises(

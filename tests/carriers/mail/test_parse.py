@@ -183,6 +183,7 @@ def test_a_files_name_is_its_last_part_cleaned(written: bytes, name: str) -> Non
 def test_parameters_that_break_the_standard_library_do_not_keep_a_mail_out() -> None:
     seen = read_letter(multipart("mixed", attachment(b"filename*=x; filename*0=y"), b"\r\nText."))
     assert seen.text == "Text." and [f.data for f in seen.files] == [b"data"]
+    assert body("text/plain; charset*=a; charset*0=b", b"Still text.").text == "Still text."
 
 
 def test_a_mail_of_parts_without_a_boundary_or_an_end_is_read_as_far_as_it_goes() -> None:
