@@ -267,7 +267,7 @@ class _Poll:
             )
             return
         known = self._cursor.seen.get(message.id)
-        new = known is None and message.at >= room.window
+        new = known is None and (message.at >= room.window or not message.at)
         if new:
             self._new(room, message, author, to)
         # An edited message that is new here may have come in before as it was, if that cursor was never kept: its key is

@@ -31,7 +31,6 @@ REQUESTS = {
     "chat.update": "isChatUpdateProps",
     "chat.delete": "isChatDeleteProps",
     "rooms.adminRooms": "isRoomsAdminRoomsProps",
-    "rooms.info": "isRoomsInfoProps",
 }
 """The published schema of each call's request. `login` is wrong there and `channels.invite` is missing."""
 ANSWERS: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = {
@@ -45,7 +44,6 @@ ANSWERS: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = {
     "groups.invite": ((("group",), "IRoom"),),
     "im.create": ((("room",), "IRoom"),),
     "rooms.adminRooms": ((("rooms", "*"), "IRoomAdmin"),),
-    "rooms.info": ((("room",), "IRoom"),),
     "chat.sendMessage": ((("message",), "IMessage"),),
     "chat.getMessage": ((("message",), "IMessage"),),
     "chat.syncMessages": ((("result", "updated", "*"), "IMessage"),),

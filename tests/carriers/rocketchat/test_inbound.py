@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from services.carriers.rocketchat.wire import before
 from simulator.arriving import MessageArrived
 from simulator.errors import CarrierError
 from tests.carriers.rocketchat.world import World, arrived, directory, room
@@ -167,6 +168,7 @@ def test_reactions_of_people_come_in_and_the_offices_signs_do_not(world: World) 
         ],
         key=lambda a: a.key,
     )  # fmt: skip
+    assert polled.remarks == (), "the office's own tick is no news"
     world.hand("maya").reacts(ours, ":tada:", False)
     assert world.chat.poll(polled.cursor).arrivals == ()
 
@@ -203,6 +205,33 @@ def test_a_file_that_cannot_be_had_for_now_waits_and_the_rest_goes_on(world: Wor
     assert [a.text for a in arrived(polled)] == ["elsewhere"]
     assert "waits" in polled.remarks[0]
     assert [a.files[0].data for a in arrived(world.chat.poll(polled.cursor))] == [b"a"]
+
+
+def test_what_waits_for_its_file_is_not_passed_over_by_what_was_deleted_later(world: World) -> None:
+    world.set_up()
+    hand, rid = world.hand("priya"), world.rid("front-desk")
+    gone = hand.says(rid, "oops")
+    cursor = world.chat.poll("").cursor
+    hand.sends(rid, "a.txt", b"a")
+    world.server.pass_time(3_600)
+    hand.deletes(rid, gone)
+    world.server.faults.plan(Fault("status", 1, "/file-upload/", 500))
+    polled = world.chat.poll(cursor)
+    assert [a.change for a in arrived(polled)] == ["deleted"]
+    assert [a.files[0].data for a in arrived(world.chat.poll(polled.cursor))] == [b"a"]
+
+
+def test_reading_moves_on_past_what_was_deleted(world: World) -> None:
+    world.set_up()
+    hand, rid = world.hand("priya"), world.rid("front-desk")
+    gone = hand.says(rid, "oops")
+    cursor = world.chat.poll("").cursor
+    world.server.pass_time(3_600)
+    hand.deletes(rid, gone)
+    at = world.server.trash[0]["_deletedAt"]
+    world.chat.poll(world.chat.poll(cursor).cursor)
+    asked = world.server.asked("syncMessages")[-1].request.query["lastUpdate"]
+    assert before(at, 5) == asked
 
 
 def test_a_file_that_can_never_be_had_is_given_up_in_words(world: World) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from services.carriers.rocketchat.chat import RocketChat
+from services.carriers.rocketchat.posting import CUSTOM_FIELDS
 from simulator.carrying import Chat
-from tests.carriers.rocketchat.schemas import check, faults_of, folder, published
+from tests.carriers.rocketchat.schemas import ANSWERS, REQUESTS, check, faults_of, folder, published
 from tests.carriers.rocketchat.world import World, arrived
 from tests.carriers.standins.faults import Exchange, Request, Response
+from tests.carriers.standins.rocketchat import from_environment
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = ROOT / ".clients" / "bin" / "python"
@@ -97,8 +99,6 @@ def test_an_answer_that_goes_against_the_published_schema_is_found(world: World,
 @shared
 def test_every_call_of_the_carrier_is_known_to_the_published_schemas(world: World) -> None:
     """Those without a schema there are named here, so that a new call does not go unchecked unseen."""
-    from tests.carriers.rocketchat.schemas import ANSWERS, REQUESTS
-
     requests, core = published()
     assert set(REQUESTS.values()) <= set(requests)
     assert {schema for entries in ANSWERS.values() for _, schema in entries} <= set(core)
@@ -114,6 +114,7 @@ def test_every_call_of_the_carrier_is_known_to_the_published_schemas(world: Worl
 
 def test_a_stranger_without_a_token_gets_nothing(world: World) -> None:
     world.set_up()
+    world.server.unchecked = True
     for method, path in (
         ("GET", "/api/v1/rooms.adminRooms"),
         ("POST", "/api/v1/chat.sendMessage"),
@@ -135,3 +136,22 @@ def test_its_state_can_be_looked_at_and_faults_asked_for(world: World) -> None:
     state = json.loads(world.server.exchange(Request("GET", "/__state", {}, {}, b""))[0].data())
     assert [m["msg"] for m in state["messages"]] == ["text of elena.1.1"]
     assert "secret of elena" not in json.dumps(state)
+
+
+def test_it_is_set_up_by_the_variables_of_the_real_image() -> None:
+    bare = from_environment({})
+    assert bare.settings["Message_CustomFields_Enabled"] is False
+    schema = json.dumps(CUSTOM_FIELDS)
+    standin = from_environment(
+        {
+            "ADMIN_USERNAME": "juniper",
+            "ADMIN_PASS": "of juniper",
+            "OVERWRITE_SETTING_Message_CustomFields_Enabled": "true",
+            "OVERWRITE_SETTING_Message_CustomFields": schema,
+            "OVERWRITE_SETTING_Message_MaxAllowedSize": "6000",
+            "OVERWRITE_SETTING_Unheard_Of": "true",
+        }
+    )
+    assert standin.passwords == {"juniper": "of juniper"}
+    assert (standin.settings["Message_CustomFields"], standin.settings["Message_MaxAllowedSize"]) == (schema, 6000)
+    standin._check_fields({"office": "juniper", "event": "a", "part": "2", "sim_ts": "2026-01-05T08:00:00+00:00"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -198,8 +199,6 @@ class RocketChatStandIn(HttpStandIn):
         if "admin" not in who["roles"]:
             raise Failure("error-unauthorized", "error-unauthorized", 403)
 
-    # -- users --------------------------------------------------------------------------------------------------------
-
     def _make_user(self, name: str, full: str, address: str, password: str, roles: list[str]) -> Json:
         user_id = self._id()
         user = {
@@ -247,8 +246,6 @@ class RocketChatStandIn(HttpStandIn):
         offset, count = int(given.get("offset", 0)), min(100, int(given.get("count", 50)) or 100)
         page = entries[offset : offset + count]
         return {field: page, "count": len(page), "offset": offset, "total": len(entries)}
-
-    # -- rooms --------------------------------------------------------------------------------------------------------
 
     def _make_room(self, kind: str, name: str, topic: str, who: Json, usernames: list[str]) -> Json:
         rid = self._id()
@@ -319,9 +316,6 @@ class RocketChatStandIn(HttpStandIn):
     def _may_read(self, room: Json, who: Json) -> bool:
         return room["t"] == "c" or who["username"] in self.members[room["_id"]]
 
-    def room_info(self, given: Json, who: Json) -> Json:
-        return {"room": self._named(given, who)}
-
     def room_members(self, given: Json, who: Json) -> Json:
         room = self._named(given, who, _FAMILIES[given["family"]])
         users = [self._user(name) for name in sorted(self.members[room["_id"]])]
@@ -355,13 +349,6 @@ class RocketChatStandIn(HttpStandIn):
         offset, count = int(given.get("offset", 0)), int(given.get("count", 20))
         return {"messages": found[offset : offset + count]}
 
-    def rooms_get(self, given: Json, who: Json) -> Json:
-        since = given.get("updatedSince", "")
-        rooms = [
-            r for r in self.rooms.values() if who["username"] in self.members[r["_id"]] and r["_updatedAt"] > since
-        ]
-        return {"update": rooms, "remove": []}
-
     def rooms_delete(self, given: Json, who: Json) -> Json:
         room = self._named(given, who)
         self._administrator(who)
@@ -369,8 +356,6 @@ class RocketChatStandIn(HttpStandIn):
         for name in [m["_id"] for m in self.messages.values() if m["rid"] == room["_id"]]:
             del self.messages[name]
         return {}
-
-    # -- messages -----------------------------------------------------------------------------------------------------
 
     def send(self, given: Json, who: Json) -> Json:
         message = self._put(dict(given["message"]), who)
@@ -498,8 +483,6 @@ class RocketChatStandIn(HttpStandIn):
         self.rooms[message["rid"]]["msgs"] -= 1
         return {"_id": message["_id"], "ts": self.now, "message": {k: message[k] for k in ("_id", "rid", "u")}}
 
-    # -- files --------------------------------------------------------------------------------------------------------
-
     def _media(self, rid: str, request: Request, who: Json) -> Json:
         if rid not in self.rooms or not self._may_read(self.rooms[rid], who):
             raise Failure("forbidden", status=403)
@@ -566,8 +549,6 @@ _CALLS: dict[tuple[str, str], Action] = {
     ("GET", "users.info"): RocketChatStandIn.users_info,
     ("GET", "me"): RocketChatStandIn.me,
     ("GET", "rooms.adminRooms"): RocketChatStandIn.admin_rooms,
-    ("GET", "rooms.get"): RocketChatStandIn.rooms_get,
-    ("GET", "rooms.info"): RocketChatStandIn.room_info,
     ("POST", "rooms.delete"): RocketChatStandIn.rooms_delete,
     ("POST", "chat.sendMessage"): RocketChatStandIn.send,
     ("POST", "chat.postMessage"): RocketChatStandIn.post,
@@ -595,5 +576,19 @@ def _at(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def from_environment(environment: Mapping[str, str]) -> RocketChatStandIn:
+    """Return a server set up as the real image is at its first start: by ADMIN_USERNAME, ADMIN_PASS and
+    OVERWRITE_SETTING_<name>. What is not set is as the real server has it: it knows no custom fields."""
+    standin = RocketChatStandIn(
+        environment.get("ADMIN_USERNAME", "office"), environment.get("ADMIN_PASS", "office-password")
+    )
+    standin.settings.update(Message_CustomFields_Enabled=False, Message_CustomFields="", API_Enable_Rate_Limiter=True)
+    for name, value in standin.settings.items():
+        given = environment.get(f"OVERWRITE_SETTING_{name}")
+        if given is not None:
+            standin.settings[name] = given == "true" if isinstance(value, bool) else type(value)(given)
+    return standin
+
+
 if __name__ == "__main__":
-    serve(RocketChatStandIn(), default_port=3000)
+    serve(from_environment(os.environ), default_port=3000)
