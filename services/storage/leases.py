@@ -63,12 +63,24 @@ class FileLease:
             os.close(descriptor)
 
 
+def lock_key(office_id: str) -> int:
+    """Return the number of an office's advisory lock."""
+    return int.from_bytes(hashlib.sha256(f"officetown:{office_id}".encode()).digest()[:8], "big", signed=True)
+
+
+_SESSION_HOLDER = text(
+    "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    "AND ((classid::bigint << 32) | objid::bigint) = CAST(:key AS bigint) LIMIT 1"
+)
+
+
 class SessionLease:
     """A PostgreSQL advisory lock on a session of its own, which ends with the process or its connection."""
 
     def __init__(self, database: Database, office_id: str) -> None:
         self._database = database
-        self._key = int.from_bytes(hashlib.sha256(f"officetown:{office_id}".encode()).digest()[:8], "big", signed=True)
+        self._key = lock_key(office_id)
         self._session: Connection | None = None
         with database.errors("could not be locked"):
             if not self._take():
@@ -112,3 +124,26 @@ class SessionLease:
 def take_lease(database: Database, lock_dir: Path, office_id: str) -> Lease:
     """Take the lock of an office or raise OfficeBusy."""
     return FileLease(lock_dir, office_id) if database.is_sqlite else SessionLease(database, office_id)
+
+
+def holder(database: Database, lock_dir: Path, office_id: str) -> str:
+    """Return in words which process holds an office, without touching its lock; empty where none does, or nobody can tell."""
+    if database.is_sqlite:
+        return _file_holder(lock_dir / f"{office_id}.lock")
+    with database.reading() as connection:
+        pid = connection.execute(_SESSION_HOLDER, {"key": lock_key(office_id)}).scalar()
+    return f"database session {pid}" if pid is not None else ""
+
+
+def _file_holder(path: Path) -> str:
+    """The kernel lists every lock with the inode of its file; a lock tried to find out would turn others away meanwhile."""
+    try:
+        inode = str(path.stat().st_ino)
+        table = Path("/proc/locks").read_text().splitlines()
+        for line in table:
+            fields = line.split()
+            if len(fields) > 5 and fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode:
+                return path.read_text(errors="replace").strip() or "another process"
+    except OSError:
+        return ""
+    return ""

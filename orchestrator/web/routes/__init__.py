@@ -1,0 +1,1 @@
+"""The API's routes: thin, each over a query or a command."""
