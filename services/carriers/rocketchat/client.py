@@ -159,12 +159,12 @@ class Rest:
 
 
 def wait_of(headers: Mapping[str, str], data: bytes, now: float) -> float:
-    """Return how many seconds a 429 asks to wait, at least 1: by Retry-After (seconds or a date), X-RateLimit-Reset
-    (seconds or milliseconds since the epoch, or a date), or the words of the answer. A moment in the past means now."""
+    """Return how many seconds a 429 asks to wait, at least 1: by Retry-After (seconds or a date), the words of the
+    answer, or X-RateLimit-Reset (seconds or milliseconds since the epoch, or a date). A moment in the past means now."""
     waits = [
         _moment(headers.get("retry-after", ""), now),
+        _spoken(data),  # before the reset's moment, which is by the server's clock
         _moment(headers.get("x-ratelimit-reset", ""), now),
-        _spoken(data),
     ]
     return max(1.0, next((wait for wait in waits if wait is not None), 1.0))
 

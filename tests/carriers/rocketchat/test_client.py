@@ -66,6 +66,7 @@ FINE = httpx.Response(200, json={"success": True, "x": 1})
         ({"x-ratelimit-reset": "2027-01-15T08:00:09.500Z"}, b"", 9.5),
         ({"x-ratelimit-reset": "soon", "retry-after": "later"}, b"", 1.0),
         ({}, b"You must wait 17 seconds before trying this endpoint again.", 17.0),
+        ({"x-ratelimit-reset": "1800000900000"}, b"You must wait 17 seconds before", 17.0),
         ({}, b"<html>", 1.0),
         ({"retry-after": "-5"}, b"", 1.0),
         ({"retry-after": "9" * 400}, b"", 1.0),
