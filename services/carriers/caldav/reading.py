@@ -139,6 +139,9 @@ class Reader:
         return (None, False) if found is None else self._time(found[1], found[0].get("TZID", ""), zones, notes)
 
     def _time(self, value: str, tzid: str, zones: Mapping[str, str], notes: list[str]) -> tuple[datetime | None, bool]:
+        # A zone's name that holds a colon should stand in quotes; where it does not, its end stands before the time.
+        rest, colon, value = value.rpartition(":")
+        tzid = f"{tzid}:{rest}" if colon else tzid
         text = value.strip().upper()
         if len(text) == 8 and text.isdigit():
             day = datetime.strptime(text, "%Y%m%d")  # noqa: DTZ007 - a day on the office's own wall

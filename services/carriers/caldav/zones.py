@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -29,6 +29,7 @@ _STEP = timedelta(hours=12)
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _SIMPLE = re.compile(r"FREQ=YEARLY;([A-Z]+=[0-9A-Z,+-]+;?)*")
 _SIMPLE_KEYS = frozenset({"FREQ", "INTERVAL", "BYMONTH", "BYDAY", "BYMONTHDAY", "UNTIL", "COUNT", "WKST"})
+_FIXED = re.compile(r"(?:UTC|GMT)([+-])([0-9]{1,2})(?::?([0-5][0-9]))?", re.IGNORECASE)
 _DEFINITION = 8_192
 
 
@@ -47,7 +48,18 @@ def known_zone(tzid: str) -> ZoneInfo | None:
 
 def zone_called(tzid: str, definitions: Mapping[str, str]) -> tzinfo | None:
     """Return the zone called `tzid`, by its own definition (a VTIMEZONE's text) where no database has it, or None."""
-    return known_zone(tzid) or (_defined(tzid, definitions[tzid]) if tzid in definitions else None)
+    known = known_zone(tzid) or _offset_called(tzid)
+    return known or (_defined(tzid, definitions[tzid]) if tzid in definitions else None)
+
+
+def _offset_called(tzid: str) -> tzinfo | None:
+    """Return the fixed offset that a name says: some programs call a zone `UTC+02:00`."""
+    found = _FIXED.fullmatch(tzid.strip())
+    if found is None:
+        return None
+    sign, hours, minutes = found.groups()
+    offset = timedelta(hours=int(hours), minutes=int(minutes or 0))
+    return timezone(-offset if sign == "-" else offset) if offset < timedelta(days=1) else None
 
 
 def _defined(tzid: str, definition: str) -> tzinfo | None:

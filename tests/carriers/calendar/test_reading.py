@@ -41,6 +41,9 @@ def unread(text: str) -> str:
         (("DTSTART;TZID=America/New_York:20260701T100000", "DURATION:P1D"), at("2026-07-01", "14:00"), 1440),
         (("DTSTART;TZID=W. Europe Standard Time:20260701T100000",), at("2026-07-01", "08:00"), 0),
         (('DTSTART;TZID="Europe/Paris":20260701T100000',), at("2026-07-01", "08:00"), 0),
+        (("DTSTART;TZID=UTC+02:00:20260701T100000",), at("2026-07-01", "08:00"), 0),
+        (('DTSTART;TZID="UTC+05:30":20260701T100000',), at("2026-07-01", "04:30"), 0),
+        (("DTSTART;TZID=GMT-0530:20260701T100000",), at("2026-07-01", "15:30"), 0),
         (("DTSTART:20260701T100000",), at("2026-07-01", "09:00"), 0),
         (("DTSTART;VALUE=DATE:20260701",), at("2026-07-01", "08:00"), 1440),
         (("DTSTART;VALUE=DATE:20260701", "DTEND;VALUE=DATE:20260704"), at("2026-07-01", "08:00"), 3 * 1440),
@@ -57,6 +60,7 @@ def test_times_are_read_as_programs_write_them(lines: tuple[str, ...], start: in
 
 
 def test_a_zone_nobody_knows_is_read_as_the_offices_and_said() -> None:
+    assert "UTC+99" in read("DTSTART;TZID=UTC+99:20260701T100000").notes[0]
     found = read("DTSTART;TZID=Mars/Olympus:20260701T100000")
     assert found.essence.start == at("2026-07-01", "09:00")
     assert "Mars/Olympus" in found.notes[0]

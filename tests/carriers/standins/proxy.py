@@ -8,8 +8,10 @@ In a test: `with Proxy(server_url) as proxy: proxy.fail(500, times=2)`. By itsel
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -79,6 +81,7 @@ class Proxy:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+        self._server.hang_up()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -170,12 +173,32 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
     proxy: Proxy
 
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._open: set[socket.socket] = set()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """Break the connections that clients keep for their next request."""
+        for request in list(self._open):
+            with contextlib.suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is part of the game."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each answer waits for the other side to confirm its first half
+    wbufsize = -1
     server: _Server
 
     def __getattr__(self, name: str) -> Callable[[], None]:
@@ -227,8 +250,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.wfile.write(b"" if self.command == "HEAD" else body)
+        self.wfile.flush()
 
     def _break(self) -> None:
         self.close_connection = True
