@@ -6,6 +6,7 @@ import errno
 import re
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from simulator.errors import InfrastructureError
@@ -51,10 +52,7 @@ def holder(port: int, proc: Path = Path("/proc")) -> str:
     if not wanted:
         return ""
     for folder in sorted(proc.glob("[0-9]*"), key=lambda f: int(f.name)):
-        try:
-            links = {str(link.readlink()) for link in (folder / "fd").iterdir()}
-        except OSError:
-            continue  # another's process, or one that has just ended
+        links = _links(folder / "fd")
         if links & wanted:
             try:
                 name = (folder / "comm").read_text(errors="replace").strip()
@@ -62,6 +60,16 @@ def holder(port: int, proc: Path = Path("/proc")) -> str:
                 name = "a program"
             return f"{name} (process {folder.name})"
     return ""
+
+
+def _links(folder: Path) -> set[str]:
+    """Return what a process's descriptors lead to; nothing of another user's, or of one that has just ended."""
+    found: set[str] = set()
+    with suppress(OSError):
+        for link in folder.iterdir():
+            with suppress(OSError):  # closed meanwhile
+                found.add(str(link.readlink()))
+    return found
 
 
 def _inodes(port: int, proc: Path) -> set[str]:

@@ -114,7 +114,12 @@ class CiStack:
 
     def start(self, *services: str) -> None:
         """Start stopped parts and wait until they are ready."""
-        assert self.stack.compose("up", "--detach", "--wait", "--no-deps", *services, timeout_s=_UP_S).code == 0
+        assert (
+            self.stack.compose(
+                "up", "--detach", "--wait", "--no-deps", "--no-recreate", *services, timeout_s=_UP_S
+            ).code
+            == 0
+        )
 
     def pause(self, *services: str) -> None:
         """Freeze parts: connections are neither refused nor answered, and nothing is forgotten."""

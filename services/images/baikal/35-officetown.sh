@@ -1,6 +1,8 @@
 #!/bin/sh
 # Set Baïkal up before it starts, so that nobody has to click through its wizard: its settings and its empty database, in
-# the shape that the version in the image asks for. Nothing that is there already is changed but the two secrets.
+# the shape that the version in the image asks for. What is there already is left as it is: settings changed by hand stay,
+# and what another version would have to upgrade is Baïkal's own to upgrade. People's accounts are added by the office when
+# it runs (services/carriers/caldav/baikal.py), in the folder that both have.
 set -eu
 umask 007
 
@@ -15,7 +17,8 @@ version=$(sed -n "s/.*BAIKAL_VERSION[\"'] *, *[\"']\([0-9.]*\)[\"'].*/\1/p" "$ro
 hash=$(printf '%s' "admin:BaikalDAV:$BAIKAL_ADMIN_PASSWORD" | sha256sum | cut -d ' ' -f 1)
 
 mkdir -p "$root/config" "$data"
-cat >"$config.new" <<EOF
+if [ ! -e "$config" ]; then
+    cat >"$config.new" <<EOF
 system:
     configured_version: $version
     timezone: UTC
@@ -31,9 +34,9 @@ database:
     encryption_key: $BAIKAL_ENCRYPTION_KEY
     backend: sqlite
     sqlite_file: $database
-    mysql: false
 EOF
-mv "$config.new" "$config"
+    mv "$config.new" "$config"
+fi
 
 if [ ! -e "$database" ]; then
     # Whole or not at all: a start that was cut short leaves no half-made database behind.
@@ -41,10 +44,11 @@ if [ ! -e "$database" ]; then
     sqlite3 "$database.new" <"$root/Core/Resources/Db/SQLite/db.sql"
     mv "$database.new" "$database"
 fi
+cp "$root/Core/Resources/Db/SQLite/db.sql" "$root/Specific/db.sql"
 
 # The orchestrator, which is of this group, adds people's accounts; so what is made here later belongs to the group too.
 chown -R "$owner" "$root/config" "$root/Specific"
 chmod 750 "$root/config"
 chmod 2770 "$root/Specific" "$data"
-chmod 640 "$config"
+chmod 640 "$config" "$root/Specific/db.sql"
 chmod 660 "$database"
