@@ -4,7 +4,8 @@
 #     assistants' image, and export OFFICETOWN_TEST_DOCKER=1, with which an absent engine is a failure and not a skip.
 # stop_engine: stop the engine if start_engine started it.
 #
-# Uses `apt PACKAGE...` of .ci/run. DOCKER_HOST names another engine, DOCKERD_OPTIONS is handed to one that is started.
+# Uses `apt PACKAGE...` of .ci/run. An engine that DOCKER_HOST names is used and never started: a second one on a machine
+# takes the first one's network away.
 
 engine_log=${TMPDIR:-/tmp}/officetown-engine-$(id -u).log
 engine_pid=
@@ -13,13 +14,16 @@ engine_answers() { docker version >/dev/null 2>&1; }
 
 start_engine() {
     if ! engine_answers; then
+        if [ -n "${DOCKER_HOST:-}" ]; then
+            echo "No container engine answers at $DOCKER_HOST (DOCKER_HOST)." >&2
+            return 1
+        fi
         if [ "$(id -u)" != 0 ]; then
             echo "No container engine can be used by $(id -un), so the tests that need one are skipped."
             return 0
         fi
         { command -v dockerd && command -v docker; } >/dev/null || apt docker.io || return 1
-        # shellcheck disable=SC2086  # several options
-        nohup dockerd ${DOCKER_HOST:+--host "$DOCKER_HOST"} ${DOCKERD_OPTIONS:-} >"$engine_log" 2>&1 </dev/null &
+        nohup dockerd >"$engine_log" 2>&1 </dev/null &
         engine_pid=$!
         local tries=0
         until engine_answers; do
