@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from orchestrator.stack import engine, secretsfile
 from orchestrator.stack.bringing import addresses, taken
-from orchestrator.stack.stack import Stack
-from simulator.errors import OfficeTownError
+from orchestrator.stack.stack import Stack, here
+from simulator.errors import OfficeTownError, UsageError
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -15,6 +17,15 @@ class Finding(msgspec.Struct, frozen=True):
 
     text: str
     fault: bool = False
+
+
+def findings(environ: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Say how this checkout's stack is; nothing where OfficeTown does not run from a checkout, as inside the stack."""
+    try:
+        stack = here(environ)
+    except UsageError:
+        return ()
+    return examine(stack)
 
 
 def examine(stack: Stack) -> tuple[Finding, ...]:
