@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.carriers.standins.faults import Fault
@@ -49,11 +51,12 @@ def test_servers_that_fail_now_and_then(town: Town, plain: str, kind: str) -> No
 def test_a_server_that_is_down_holds_nothing_up_and_gets_it_all_later(town: Town, plain: str, which: str) -> None:
     """A run never depends on a carrier: the outbox waits and says so."""
     town.run(1)
-    stop, start = {
+    switches: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
         "chat": (town.chat.stop, town.chat.start),
         "mail": (town.mail.stop, town.mail.start),
         "calendar": (town.radicale.close, town.radicale.start),
-    }[which]
+    }
+    stop, start = switches[which]
     stop()
     assert town.run(2) == plain
     assert town.waiting() > 0 or which == "chat"

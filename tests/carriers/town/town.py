@@ -73,7 +73,7 @@ class Town:
             "OFFICETOWN_CALENDAR_URL": self.calendar.url,
         })  # fmt: skip
 
-    def run(self, days: int, carriers: str = "auto", **options: object) -> str:
+    def run(self, days: int, carriers: str = "auto") -> str:
         """Run up to the end of a day; return the log's hash. Whatever waits for another attempt has waited long enough."""
         house = House(self.settings())
         out = Out(quiet=True)
@@ -83,9 +83,7 @@ class Town:
         try:
             self._admit(house)
             seed = None if self.office else 1
-            result = run(
-                house, out, self.office or JUNIPER, RunOptions(days=days, seed=seed, carriers=carriers, **options)
-            )  # type: ignore[arg-type]
+            result = run(house, out, self.office or JUNIPER, RunOptions(days=days, seed=seed, carriers=carriers))
         finally:
             house.close()
         self.office = str(result["office"])
