@@ -61,6 +61,16 @@ class Routes:
 
         return register
 
+    def posting(self, path: str, gives: Any, takes: Any) -> Callable[[F], F]:
+        """Register a handler that changes something and returns a response of its own."""
+
+        def register(function: F) -> F:
+            content = {JSON: {"schema": self.schema(gives)}}
+            self._add("POST", path, function, {"description": "As asked", "content": content}, 200, takes, {})
+            return function
+
+        return register
+
     def schema(self, kind: Any) -> dict[str, Any]:
         """Return the reference to a type's schema, which is part of the document from now on."""
         (found,), components = msgspec.json.schema_components([kind], ref_template=_TEMPLATE)

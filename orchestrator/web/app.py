@@ -14,14 +14,19 @@ from orchestrator.web import errors
 from orchestrator.web.api import Routes
 from orchestrator.web.book import Shelf
 from orchestrator.web.guard import Guard, Hosts
+from orchestrator.web.jobs import Jobs
 from orchestrator.web.keys import Keys
 from orchestrator.web.live import Streams
 from orchestrator.web.offices import Town
 from orchestrator.web.parts import Parts
-from orchestrator.web.routes import files, offices, people, seats
+from orchestrator.web.queries.costs import Ledger
+from orchestrator.web.routes import acts, files, keys, offices, people, seats, steering, talk, watching, work
 from simulator.events import ENGINE_VERSION
 
-ALL: tuple[Routes, ...] = (offices.routes, people.routes, files.routes, seats.routes)
+ALL: tuple[Routes, ...] = (
+    keys.routes, offices.routes, steering.routes, watching.routes, people.routes, talk.routes, work.routes, files.routes,
+    seats.routes, acts.routes,
+)  # fmt: skip
 _WORDS = """Watch simulated offices, look at any moment of their past, steer those that run, and act in them as a person.
 
 The operator's key opens everything. A person's key opens what is below `/offices/OFFICE/as/PERSON` for them alone, and
@@ -30,8 +35,8 @@ shows what that person may see now. Errors have one shape: `{"error": {"code", "
 
 def parts_for(house: House, token: str, closing: Callable[[], bool] = lambda: False) -> Parts:
     """Return the parts of a house's web side. An empty `token` lets whoever brings no key be the operator."""
-    keys = Keys(token, house.settings.home / "keys.json", lambda: int(time.time()))
-    return Parts(house, Shelf(house), Town(house), keys, closing, time.time)
+    issued = Keys(token, house.settings.home / "keys.json", lambda: int(time.time()))
+    return Parts(house, Shelf(house), Town(house), issued, Jobs(time.time), Ledger(), closing, time.time)
 
 
 def application(parts: Parts, host: str = "127.0.0.1", names: Iterable[str] = ()) -> FastAPI:

@@ -30,6 +30,7 @@ from simulator.ports import SandboxProvider
 MOST_RUNNING = 8
 _SAID = 50
 _OPENING_S = 60.0
+_TRIED_S = 60.0
 log = logging.getLogger("officetown.web")
 
 
@@ -171,7 +172,9 @@ class Run:
         asked, house = self.asked, self._house
         limit = micros(asked.budget, "budget") if asked.budget else None
         connected = self._connected(limit)
-        shown = house.shown(asked.carriers, asked.play, self._say)
+        # A page is a way to play a role too, so no server is needed; who plays already goes on.
+        held = tuple(sorted(house.office(self.row).held))
+        shown = msgspec.structs.replace(house.shown(asked.carriers, (), self._say), play=asked.play or held)
         settings = Settings(concurrency=asked.concurrency, workers=asked.workers)
         with house.running(self.row, connected, self._sandboxes, settings, (), self._pacer, shown) as running:
             # A browser may post at any time, so the doorstep is looked at although no carrier stands before it.
@@ -212,10 +215,22 @@ class Town:
         self._lock = threading.Lock()
         self._runs: dict[str, Run] = {}
         self._closed = False
+        self._tried: tuple[float, str, str] | None = None
 
     def running(self) -> frozenset[str]:
         """Return the ids of the offices that run here now."""
         return frozenset(name for name, run in list(self._runs.items()) if run.alive)
+
+    def sandbox(self) -> tuple[str, str]:
+        """Return the sandbox provider's name, and in plain words why none works; tried at most once a minute."""
+        tried = self._tried
+        if tried is None or time.monotonic() - tried[0] > _TRIED_S:
+            try:
+                name, fault = self._house.sandboxes().name, ""
+            except OfficeTownError as error:
+                name, fault = "", str(error)
+            tried = self._tried = (time.monotonic(), name, fault)
+        return tried[1], tried[2]
 
     def run(self, office_id: str) -> Run | None:
         """Return an office's run, under way or the last one."""
@@ -237,6 +252,8 @@ class Town:
         Raises OfficeBusy where another process has it, Conflicting where it runs here already, and what a run raises.
         """
         _checked(asked)
+        if speed_of(asked.speed) == 0 and self._house.office(row).held:
+            raise Conflicting("People play roles here and could not keep up: the speed is 1 to 120 (RULE 4).")
         sandboxes = self._house.sandboxes()
         with self._lock:
             if self._closed:

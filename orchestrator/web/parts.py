@@ -12,8 +12,10 @@ from orchestrator.compose import House
 from orchestrator.web.book import Book, Shelf
 from orchestrator.web.caller import Caller, caller_of
 from orchestrator.web.errors import NOT_THERE, Forbidden
+from orchestrator.web.jobs import Jobs
 from orchestrator.web.keys import Keys
 from orchestrator.web.offices import Town
+from orchestrator.web.queries.costs import Ledger
 from simulator.access import Subject
 from simulator.errors import UnknownReference
 from simulator.office import Office
@@ -27,6 +29,8 @@ class Parts(msgspec.Struct, frozen=True):
     shelf: Shelf
     town: Town
     keys: Keys
+    jobs: Jobs
+    ledger: Ledger
     closing: Callable[[], bool]
     wall: Callable[[], float]
 

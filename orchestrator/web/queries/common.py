@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from simulator.businesstime import calendar_for
+from simulator.engine.agenda import MEETING_ACTOR
 from simulator.office import Office
 from simulator.records import FileRef
 from simulator.view import View
@@ -70,7 +71,10 @@ def actor_name(office: Office, actor: str) -> str:
         work = office.delegations.get(ref)
         owner = office.people.get(work.principal) if work is not None else None
         return f"{owner.name}'s assistant" if owner is not None else "an assistant"
-    return "a meeting" if kind == "meeting" else "the office"
+    if actor.startswith(MEETING_ACTOR):
+        entry = office.entries.get(actor.removeprefix(MEETING_ACTOR))
+        return entry.title if entry is not None else "a meeting"
+    return "the office"
 
 
 Naming = Callable[[FileRef], FileName]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from fastapi import Response
+from typing import Annotated
+
+from fastapi import Query, Response
 
 from orchestrator.web.api import Routes
 from orchestrator.web.delivering import download
 from orchestrator.web.parts import Limit, Name, SeatOf, Skip, Text
-from orchestrator.web.queries import files, people
+from orchestrator.web.queries import files, memory, people, talk, work
 from orchestrator.web.queries.common import Page, page
 from orchestrator.web.routes.files import BYTES, Number
-from simulator.view_types import Colleague
+from orchestrator.web.routes.talk import Day
+from orchestrator.web.span import Days, span
+from simulator.view_types import Colleague, Hit
 
 routes = Routes("as a person")
 AS = "/offices/{office}/as/{person}"
@@ -63,3 +67,77 @@ def seen_file(seat: SeatOf, file: Name) -> files.FileShown:
 def seen_content(seat: SeatOf, file: Name, number: Number) -> Response:
     """The bytes of one version that the person may read, as a download."""
     return download(seat.book.blobs, files.seen_content(seat.seen, file, number))
+
+
+@routes.get(f"{AS}/rooms", tuple[talk.RoomLine, ...])
+def seen_rooms(seat: SeatOf) -> tuple[talk.RoomLine, ...]:
+    """The rooms that the person is in."""
+    return talk.seen_rooms(seat.office, seat.seen)
+
+
+@routes.get(f"{AS}/rooms/{{room}}/messages", Page[talk.MessageShown])
+def seen_messages(seat: SeatOf, room: Name, skip: Skip = 0, limit: Limit = 100) -> Page[talk.MessageShown]:
+    """The messages of a room that the person is in, the newest first."""
+    found = talk.seen_messages(seat.seen, room, skip + limit + 1)
+    return page(found, skip, limit, talk.seen_message_shown(seat.office, seat.seen, seat.book.texts))
+
+
+@routes.get(f"{AS}/mail", Page[talk.MailLine])
+def seen_mail_list(
+    seat: SeatOf, thread: Annotated[str, Query(max_length=300)] = "", skip: Skip = 0, limit: Limit = 100
+) -> Page[talk.MailLine]:
+    """The mails that the person sent or received, the newest first; those of a thread."""
+    found = talk.seen_mails(seat.seen, skip + limit + 1, thread)
+    return page(found, skip, limit, talk.seen_mail_line(seat.office, seat.seen))
+
+
+@routes.get(f"{AS}/mail/{{mail}}", talk.MailShown)
+def seen_mail(seat: SeatOf, mail: Name) -> talk.MailShown:
+    """One mail that the person sent or received."""
+    return talk.seen_mail(seat.office, seat.seen, mail, seat.book.texts)
+
+
+@routes.get(f"{AS}/calendar", tuple[talk.EntryShown, ...])
+def seen_calendar(seat: SeatOf, day: Day = "", days: Days = 7) -> tuple[talk.EntryShown, ...]:
+    """What begins within some days on the person's calendar."""
+    return talk.seen_entries(seat.office, seat.seen, *span(seat.office, day, days))
+
+
+@routes.get(f"{AS}/meetings", Page[talk.MeetingShown])
+def seen_meetings(seat: SeatOf, skip: Skip = 0, limit: Limit = 100) -> Page[talk.MeetingShown]:
+    """The meetings that the person was at or invited to, the newest first."""
+    return page(talk.seen_meetings(seat.seen), skip, limit, talk.seen_meeting_shown(seat.office, seat.seen))
+
+
+@routes.get(f"{AS}/requests", Page[work.RequestShown])
+def seen_requests(seat: SeatOf, state: Text = "", skip: Skip = 0, limit: Limit = 100) -> Page[work.RequestShown]:
+    """The requests that the person made or was made, the newest first."""
+    show = work.seen_request_shown(seat.office, seat.seen, seat.book.texts)
+    return page(work.seen_requests(seat.seen, state), skip, limit, show)
+
+
+@routes.get(f"{AS}/delegations", Page[work.DelegationLine])
+def seen_delegations(seat: SeatOf, state: Text = "", skip: Skip = 0, limit: Limit = 100) -> Page[work.DelegationLine]:
+    """The delegations that the person gave, the newest first."""
+    found = work.seen_delegations(seat.seen, state)
+    return page(found, skip, limit, work.delegation_line(seat.office, seat.book.texts))
+
+
+@routes.get(f"{AS}/delegations/{{delegation}}", work.DelegationShown)
+def seen_delegation(seat: SeatOf, delegation: Name) -> work.DelegationShown:
+    """A delegation that the person gave, with its rounds, questions and reviews."""
+    return work.seen_delegation(seat.office, seat.seen, delegation, seat.book.texts)
+
+
+@routes.get(f"{AS}/memory", memory.MemoryPage)
+def seen_memory(seat: SeatOf) -> memory.MemoryPage:
+    """The person's memory, and what of it they are reminded of now."""
+    return memory.memory(seat.office, seat.seen, seat.book.texts)
+
+
+@routes.get(f"{AS}/search", tuple[Hit, ...])
+def search(
+    seat: SeatOf, q: Annotated[str, Query(min_length=1, max_length=200, description="Words that must all occur.")]
+) -> tuple[Hit, ...]:
+    """What the person finds by these words in paths, messages, mails, requests and meetings, the newest first."""
+    return seat.seen.search(q, seat.book.texts)
