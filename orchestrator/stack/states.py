@@ -50,11 +50,13 @@ def parts(text: str) -> tuple[Part, ...]:
 
 
 def _part(value: Mapping[str, Any]) -> Part:
-    published = {p.get("PublishedPort") for p in value.get("Publishers") or () if isinstance(p, dict)}
+    listed = value.get("Publishers")
+    ports = [p.get("PublishedPort") for p in (listed if isinstance(listed, list) else ()) if isinstance(p, dict)]
+    published = {port for port in ports if isinstance(port, int) and port > 0}
     code = value.get("ExitCode", 0)
     return Part(
         str(value["Service"]), str(value.get("State", "")).lower(), str(value.get("Health", "")).lower(),
-        code if isinstance(code, int) else 0, tuple(sorted(p for p in published if isinstance(p, int) and p > 0)),
+        code if isinstance(code, int) else 0, tuple(sorted(published)),
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def test_published_ports_are_known() -> None:
 
 
 @given(st.text(max_size=200) | st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda i: st.lists(i) | st.dictionaries(
-    st.sampled_from(["Service", "State", "Health", "ExitCode", "Publishers", "x"]), i), max_leaves=6).map(json.dumps))  # fmt: skip
+    st.sampled_from(["Service", "State", "Health", "ExitCode", "Publishers", "PublishedPort", "x"]), i), max_leaves=6).map(json.dumps))  # fmt: skip
 def test_anything_is_read_without_a_fault(text: str) -> None:
     for part in states.parts(text):
         assert states.why(part, text)
