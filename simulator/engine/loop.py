@@ -146,11 +146,14 @@ class Engine:
         """Let in what has come from outside: between two commits, at the last landed instant (RULE 4)."""
         if self.env.inbound is None or self._halted:
             return False
-        items = self.env.inbound.take(self.office.revision, self.record.waiting == 0)
-        for item in items:
-            self.door.enter(item)
-        self._take_news()
-        return bool(items)
+        came = False
+        # A record may hold one item right after another: what entered after the first one's events is due at once too.
+        while items := self.env.inbound.take(self.office.revision, self.record.waiting == 0):
+            for item in items:
+                self.door.enter(item)
+            self._take_news()
+            came = True
+        return came
 
     def poke(self) -> None:
         """Wake the engine's thread while it waits for a worker: something came in. Safe from any thread."""

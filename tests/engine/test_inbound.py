@@ -249,3 +249,32 @@ def test_no_model_is_offered_the_act_of_receiving() -> None:
     door.put(item("1", "ada", "receive"))
     bench.run(OPENING + HOUR)
     assert "no act 'receive'" in kinds(bench, ConflictRaised)[0].conflict.reason
+
+
+class OneAfterAnother:
+    """A pacer that has one thing after another come in while it waits at one moment."""
+
+    def __init__(self, door: Doorstep, things: list[InboundItem]) -> None:
+        self.door, self.things = door, things
+
+    def before(self, at: int, working: int, commit: Callable[[], None]) -> bool:
+        commit()
+        if self.things and at >= OPENING + HOUR:
+            self.door.put(self.things.pop(0))
+            return False
+        return True
+
+
+def test_what_came_in_one_after_another_does_so_again() -> None:
+    """RULE 4: nothing happened in between, so nothing may in a replay."""
+    live = Bench(opening([person("ada", ALL), person("ben")]), Idle())
+    live.env.inbound = door = Doorstep()
+    things = [item(str(n), "ada", "post_message", to="ben", text=f"{n}", asks=True) for n in range(4)]
+    live.env.pacer = OneAfterAnother(door, things)
+    live.run(OPENING + DAY)
+    recorded = [decode(e) for e in live.log()]
+    assert sum(isinstance(e.payload, InboundArrived) for e in recorded) == 4
+    again = Bench(opening([person("ada", ALL), person("ben")]), Idle(), journal=MemoryJournal())
+    again.env.inbound = RecordedInbound(recorded, Bodies(live.journal))
+    again.run(OPENING + DAY)
+    assert again.log() == live.log()
