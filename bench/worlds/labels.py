@@ -7,6 +7,7 @@ from typing import Any
 
 from bench.worlds.model import AGENT_STEPS, Claim, Environment, FailureLabel, Step, Task
 from bench.worlds.pointers import same
+from simulator.canonical import canonical
 
 REPEATS = 3
 _COUNTS = ("total", "count", "total_count", "total_results", "total_units")
@@ -89,18 +90,31 @@ def _gave_up(steps: Sequence[Step]) -> bool:
 
 
 def _cut_short(steps: Sequence[Step]) -> Iterator[bool]:
-    """Yield for each answer that was cut, or says that it is, whether the agent never asked again in full."""
+    """Yield for each answer that was cut, or says that it is, whether the agent went on without ever asking in full."""
     for at, step in enumerate(steps):
         spoiled = step.fault is not None and step.fault.kind in ("truncated", "missing_entries") and not step.error
         if not (spoiled or (step.status == "answered" and _says_less(step.observation))):
             continue
-        yield not any(
-            later.tool == step.tool
-            and later.status == "answered"
-            and later.fault is None
-            and not _says_less(later.observation)
-            for later in steps[at + 1 :]
-        )
+        later = [one for one in steps[at + 1 :] if one.status == "answered"]
+        asked_again = any(
+            one.tool == step.tool and one.fault is None
+            and (same(one.arguments, step.arguments) if spoiled else not _says_less(one.observation))
+            for one in later
+        )  # fmt: skip
+        went_on = any(one.tool != step.tool for one in later)
+        yield went_on and not asked_again and (spoiled or not _pages_complete(step, steps))
+
+
+def _pages_complete(step: Step, steps: Sequence[Step]) -> bool:
+    """Whether the pages that were read add up to the total that an answer names."""
+    pages: dict[bytes, int] = {}
+    for one in steps:
+        if one.tool == step.tool and one.status == "answered" and isinstance(one.observation, Mapping):
+            pages[canonical(one.arguments)] = max(
+                (len(v) for v in one.observation.values() if isinstance(v, list)), default=0
+            )
+    total = next(step.observation[name] for name in _COUNTS if isinstance(step.observation.get(name), int))
+    return sum(pages.values()) >= int(total)
 
 
 def _says_less(observation: Any) -> bool:

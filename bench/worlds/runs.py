@@ -126,7 +126,7 @@ def jobs_of(
     for one in plans:
         check_plan(one)
     return [
-        Job(world.environment, task, agent, simulator, panel, one, attempt, with_plan)
+        Job(world.environment, task, agent, simulator, panel, fitted(one, task), attempt, with_plan)
         for simulator in simulators
         for agent in agents
         for one in plans
@@ -135,6 +135,16 @@ def jobs_of(
         if not tasks or task.id in tasks
         for attempt in range(1, attempts + 1)
     ]
+
+
+def fitted(plan: FaultPlan, task: Task) -> FaultPlan:
+    """Return the plan for a task: where its solving script is shorter than the horizon, faults are spaced over that.
+
+    It depends on the task alone, so every agent still meets the same faults.
+    """
+    if not task.script or len(task.script) >= plan.horizon:
+        return plan
+    return msgspec.structs.replace(plan, horizon=max(len(task.script), plan.count * (plan.duration + 1)))
 
 
 def _check_judge(simulator: Simulating, panel: Panel) -> None:
