@@ -6,6 +6,7 @@ comes in. What cannot be an act of the office is a remark in plain words.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -13,11 +14,13 @@ import msgspec
 from services.carriers.caldav.essence import differing, entry_of_uid, maker_of_key, marks, uid_of_key
 from services.carriers.caldav.reading import Parsed
 from simulator.arriving import EntryArrived
+from simulator.businesstime import BusinessCalendar, calendar_for
 from simulator.canonical import canonical, sha256
 from simulator.carrying import Account, Directory
 from simulator.errors import UsageError
-from simulator.records import Record
-from simulator.recurrence import check_rule
+from simulator.events import CalendarRules
+from simulator.records import CalendarEntry, Record
+from simulator.recurrence import check_rule, next_occurrence
 
 DEFAULT_MINUTES, SHORTEST, LONGEST = 30, 5, 480
 Answer = Literal["accepted", "declined", "tentative"]
@@ -42,10 +45,12 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Attribution:
-    """Tells what the people of an office did."""
+    """Tells what the people of an office did. `now` is the simulated time, `business` the office's calendar, if known."""
 
-    def __init__(self, people: Directory) -> None:
+    def __init__(self, people: Directory, now: Callable[[], int], business: BusinessCalendar | None = None) -> None:
         self.people = people
+        self._now = now
+        self._business = business or calendar_for(CalendarRules(zone=people.zone, always_open=True))
 
     def tell(self, item: Parsed, owner: Account, before: Known | None) -> Told:
         """Return what an event in the calendar of `owner` tells; `before` is what was known of it."""
@@ -185,8 +190,18 @@ class Attribution:
         minutes = min(essence.minutes or DEFAULT_MINUTES, LONGEST)
         return EntryArrived(
             key or f"{_key(owner, item.uid)}@~{state}", owner.person, change, ref, essence.title,
-            essence.start // 60 * 60, minutes, "", essence.agenda,
+            self._begins(item), minutes, "", essence.agenda,
         )  # fmt: skip
+
+    def _begins(self, item: Parsed) -> int:
+        """Return when an event begins, to the minute: of a series that began already, the next time it does."""
+        essence = item.essence
+        start = essence.start // 60 * 60
+        rule, _ = _followed(item)
+        if not rule or start >= self._now():
+            return start
+        series = CalendarEntry("", "", "", (), start, essence.minutes, rule=rule)
+        return next_occurrence(series, self._now(), self._business) or start
 
     def _overtaken(self, item: Parsed, owner: Account) -> tuple[EntryArrived, ...]:
         """Return what the owner did in a state that we have written over since, if nobody else wrote that there."""

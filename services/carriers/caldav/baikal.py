@@ -25,7 +25,7 @@ import msgspec
 import yaml
 
 from simulator.carrying import Account, Directory, staff_of
-from simulator.errors import UsageError, WorkFailed
+from simulator.errors import CarrierError, UsageError, WorkFailed
 
 REALM = "BaikalDAV"
 INSTALLED_AT = "/var/www/baikal"
@@ -65,12 +65,25 @@ def provision(
     database = root / "Specific" / "db" / "db.sqlite"
     for folder in (root / "config", database.parent):
         folder.mkdir(parents=True, exist_ok=True)
-    made = _accounts(database, schema, people, password_of)
+    made = _accounts(database, _schema(schema), people, password_of)
     settings = root / "config" / "baikal.yaml"
     if not settings.exists():
         text = _settings(version, people.zone, admin_password, secret, f"{installed_at}/Specific/db/db.sqlite")
         _write(settings, text)
     return made
+
+
+def admit(root: Path, people: Directory, password_of: Callable[[str], str]) -> tuple[str, ...]:
+    """Make the accounts that are missing in a Baïkal that is set up below `root`; return their usernames.
+
+    Raises:
+        CarrierError: Baïkal has no database there yet: it makes one at its first start.
+        WorkFailed: the database is not Baïkal's.
+    """
+    database = root / "Specific" / "db" / "db.sqlite"
+    if not database.is_file():
+        raise CarrierError(f"Baïkal has no database in {root} yet; it makes one when it is first started.")
+    return _accounts(database, "", people, password_of)
 
 
 def version_in(distrib: Path) -> str:
@@ -109,13 +122,14 @@ def _settings(version: str, zone: str, admin_password: str, secret: str, databas
     return yaml.safe_dump(settings, sort_keys=False)
 
 
-def _accounts(database: Path, schema: Path, people: Directory, password_of: Callable[[str], str]) -> tuple[str, ...]:
+def _schema(path: Path) -> str:
     try:
-        statements = schema.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as fault:
-        raise UsageError(
-            f"{schema.name} cannot be read ({fault.strerror}): give the path of Baïkal's db.sql."
-        ) from None
+        raise UsageError(f"{path.name} cannot be read ({fault.strerror}): give the path of Baïkal's db.sql.") from None
+
+
+def _accounts(database: Path, statements: str, people: Directory, password_of: Callable[[str], str]) -> tuple[str, ...]:
     try:
         with closing(sqlite3.connect(database)) as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'calendarinstances'").fetchone():

@@ -61,7 +61,7 @@ class CalDav:
         self.people = people
         self._writer = Writer(people, self._business)
         self._reader = Reader(self._writer.zone, self._business.rules.opens if self._business else 540)
-        self._tell = Attribution(people)
+        self._tell = Attribution(people, self._clock, self._business)
         self._calendars: dict[str, tuple[str, ...]] = {}
 
     # -- accounts -----------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ class CalDav:
 
     def poll(self, cursor: str) -> Polled:
         """Return what people did in their calendars since `cursor`; without one, from the beginning."""
-        return Poll(self.dav, self._reader, self.people, self._clock)(cursor)
+        return Poll(self.dav, self._reader, self._tell, self._clock)(cursor)
 
 
 def _came_true(arrival: EntryArrived, entry: CalendarEntry) -> bool:

@@ -20,6 +20,7 @@ PARTSTAT: Mapping[str, str] = {"accepted": "ACCEPTED", "declined": "DECLINED", "
 PARTS = ("time", "rule", "text", "people", "state", "answer")
 TITLE, AGENDA = 200, 10_000
 """Characters of a title and of an agenda that an event carries."""
+_FAR = 20 * 365 * 86_400
 _SAFE = re.compile(r"[A-Za-z0-9._@-]{1,150}")
 _RULE = re.compile(r"[A-Z]+=[A-Z0-9,+-]+(;[A-Z]+=[A-Z0-9,+-]+)*")
 _KEY_STATE = re.compile(r"@(deleted)?~[0-9a-f]{12}\Z")
@@ -51,12 +52,36 @@ def essence_of(entry: CalendarEntry, people: Directory, zone: ZoneInfo) -> Essen
     address = {a.person: a.address.casefold() for a in people.accounts}
     attendees = tuple(sorted({address[p] for p in entry.attendees if p in address and p != entry.organizer}))
     answers = {address[who]: what for who, what in entry.answers if address.get(who) in attendees}
-    rule = canonical_rule(entry.rule, zone)
+    rule, ever = _shown(canonical_rule(entry.rule, zone), entry.start)
     return Essence(
-        entry.start, max(0, entry.minutes), rule if writable(rule) else "", tidy_line(entry.title) or "(untitled)", tidy(entry.agenda),
+        entry.start, max(0, entry.minutes), rule, tidy_line(entry.title) or "(untitled)", tidy(entry.agenda),
         address.get(entry.organizer, "") if attendees else "", attendees, tuple(sorted(answers.items())),
-        entry.cancelled,
+        entry.cancelled or not ever,
     )  # fmt: skip
+
+
+def _shown(rule: str, start: int) -> tuple[str, bool]:
+    """Return the rule as servers take it, and whether the event ever takes place.
+
+    Servers refuse a series that ends before it begins, which is what a move past its end leaves, and Radicale one of more
+    than 10,000 occurrences: the first is shown as cancelled, the second without its far end.
+    """
+    if not writable(rule):
+        return "", True
+    parts = dict(piece.partition("=")[::2] for piece in rule.split(";"))
+    try:
+        until = (
+            datetime.strptime(parts.get("UNTIL", "99991231T000000Z"), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
+        )
+    except ValueError:
+        return "", True
+    if until < start:
+        return "", False
+    if "UNTIL" in parts and until > start + _FAR:
+        del parts["UNTIL"]
+    if len(parts.get("COUNT", "")) > len("999"):
+        del parts["COUNT"]
+    return ";".join(f"{key}={value}" for key, value in parts.items()), True
 
 
 def marks(essence: Essence, owner: str) -> str:

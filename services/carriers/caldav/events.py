@@ -78,8 +78,8 @@ class Writer:
         event["SUMMARY"] = _text(essence.title or "(untitled)")
         if essence.agenda:
             event["DESCRIPTION"] = _text(essence.agenda)
-        event["STATUS"] = vInline("CANCELLED" if entry.cancelled else "CONFIRMED")
-        takes_time = entry.kind in ("meeting", "focus") and not entry.cancelled
+        event["STATUS"] = vInline("CANCELLED" if essence.cancelled else "CONFIRMED")
+        takes_time = entry.kind in ("meeting", "focus") and not essence.cancelled
         event["TRANSP"] = vInline("OPAQUE" if takes_time else "TRANSPARENT")
         event["CATEGORIES"] = vInline(entry.kind.upper())
         self._people(event, entry, essence)

@@ -15,7 +15,7 @@ from services.carriers.caldav.attribution import Attribution, Known, Told
 from services.carriers.caldav.client import Dav, TokenLost
 from services.carriers.caldav.reading import Reader, Unread
 from simulator.arriving import EntryArrived, Polled
-from simulator.carrying import Account, Directory, staff_of
+from simulator.carrying import Account, staff_of
 from simulator.errors import CarrierError
 from simulator.records import Record
 
@@ -47,11 +47,11 @@ class _Collected:
 class Poll:
     """One look into all calendars. `now` is the simulated time: what was over before a calendar was first read stays out."""
 
-    def __init__(self, dav: Dav, reader: Reader, people: Directory, now: Callable[[], int]) -> None:
+    def __init__(self, dav: Dav, reader: Reader, tell: Attribution, now: Callable[[], int]) -> None:
         self._dav = dav
         self._reader = reader
-        self._people = people
-        self._tell = Attribution(people)
+        self._people = tell.people
+        self._tell = tell
         self._now = now
 
     def __call__(self, cursor: str) -> Polled:

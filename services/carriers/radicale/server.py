@@ -90,7 +90,7 @@ class RadicaleServer:
             ) from None
         try:
             server.set_app(Application(self._settings()))
-        except Exception as fault:
+        except (RuntimeError, ValueError, OSError) as fault:
             server.server_close()
             raise CarrierError(f"The calendar server cannot use {self.folder.name}: {fault}") from fault
         self._server = server

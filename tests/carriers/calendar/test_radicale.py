@@ -123,6 +123,25 @@ def test_what_a_person_added_to_a_copy_survives_our_next_writing(desk: Desk) -> 
     assert "LOCATION:Room 3" in text and "TRIGGER:-PT15M" in text and "20260109T100000" in text
 
 
+@pytest.mark.parametrize(
+    ("rule", "shown"),
+    [
+        ("FREQ=DAILY;UNTIL=20260101", "STATUS:CANCELLED"),
+        ("FREQ=DAILY;UNTIL=20990101", "RRULE:FREQ=DAILY"),
+        ("FREQ=DAILY;COUNT=100000", "RRULE:FREQ=DAILY"),
+        ("FREQ=DAILY;COUNT=999", "RRULE:FREQ=DAILY;COUNT=999"),
+        ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=31", "RRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=31"),
+        ("FREQ=WEEKLY;UNTIL=20261301", "STATUS:CONFIRMED"),
+    ],
+)
+def test_series_that_servers_refuse_are_shown_as_near_as_they_take_them(desk: Desk, rule: str, shown: str) -> None:
+    """Moved past its end, without end in sight, or on no day at all."""
+    desk.carrier.put(out(rule=rule, attendees=("tom",)))
+    assert shown in desk.text("tom").splitlines()
+    found = desk.carrier.poll("")
+    assert not found.arrivals and not found.remarks
+
+
 # -- accounts ---------------------------------------------------------------------------------------------------------
 
 
@@ -217,6 +236,17 @@ def test_an_organizer_moves_an_event_in_his_calendar(desk: Desk) -> None:
     (arrival,), remarks = polled(desk, cursor)
     assert (arrival.person, arrival.change, arrival.entry) == ("elena", "moved", "elena.1.1")
     assert (arrival.start, arrival.minutes) == (at("2026-01-08", "14:00"), 60)
+    assert not remarks
+
+
+def test_a_series_that_is_moved_while_it_runs_goes_on_at_its_new_time(desk: Desk) -> None:
+    """A program moves the first occurrence, which is long over; the office moves what is to come."""
+    desk.carrier.put(out(rule="FREQ=WEEKLY;BYDAY=TH"))
+    cursor = desk.carrier.poll("").cursor
+    desk.now = at("2026-02-02")
+    desk.change("elena", ("20260108T100000", "20260108T110000"), ("20260108T104500", "20260108T114500"))
+    (moved,), remarks = polled(desk, cursor)
+    assert (moved.change, moved.start, moved.minutes) == ("moved", at("2026-02-05", "11:00"), 45)
     assert not remarks
 
 
@@ -466,7 +496,8 @@ def test_what_was_over_before_the_calendar_was_read_stays_out(desk: Desk) -> Non
         desk.write("elena", f"old{n}.ics", ics(f"O-{n}", f"DTSTART:2025010{n + 1}T100000Z"))
     desk.write("elena", "series.ics", ics("S-1", "DTSTART:20250109T140000Z", "RRULE:FREQ=WEEKLY"))
     found = desk.carrier.poll("")
-    assert [uid_of_key(a.key) for a in entries(found)] == ["S-1"]
+    (series,) = entries(found)
+    assert uid_of_key(series.key) == "S-1" and series.start == at("2026-01-08", "14:00"), "its next time"
     assert "3 events of Elena" in found.remarks[0]
     desk.write("elena", "late.ics", ics("L-1", "DTSTART:20250109T140000Z"))
     assert [uid_of_key(a.key) for a in entries(desk.carrier.poll(found.cursor))] == ["L-1"], (
