@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TypeVar
 
 import httpx
@@ -14,6 +15,7 @@ from orchestrator.accounts import password_of, secret_of
 from orchestrator.carriersettings import CalendarSettings, CarrierSettings
 from orchestrator.carrying import Connector
 from orchestrator.settings import Settings
+from services.carriers.caldav import baikal
 from services.carriers.caldav.carrier import CalDav
 from services.carriers.caldav.client import Server
 from services.carriers.desk import Carriers, Desk
@@ -97,7 +99,7 @@ class _Maker:
         self._stack.callback(radicale.close)
         radicale.admit(self._people, self._password)
         server = Server(radicale.url)
-        calendar = _Embedded(self._http(), server, self._people, self._password, self._now, radicale, self._business())
+        calendar = self._admitting(server, lambda people: radicale.admit(people, self._password))
         mail = MaildirMail(folder / "mail" / self._people.office, self._people, self._blobs)
         self._stack.callback(mail.close)
         port = _started(lambda port: mail.listen(port=port), EMBEDDED_SMTP)
@@ -108,9 +110,16 @@ class _Maker:
         return Carriers(self._files, None, mail, calendar, tags)
 
     def _calendar(self, chosen: CalendarSettings) -> CalendarCarrier:
-        server = Server(chosen.url, chosen.path, "office" if chosen.per_year else "default", chosen.per_year,
-                        bulk=chosen.per_year)  # fmt: skip
+        server = dav_server(chosen)
+        if chosen.baikal:
+            root = Path(chosen.baikal)
+            return self._admitting(server, lambda people: baikal.admit(root, people, self._password))
         return CalDav(self._http(), server, self._people, self._password, self._now, self._business())
+
+    def _admitting(self, server: Server, admit: Callable[[Directory], object]) -> CalendarCarrier:
+        made = _Admitting(self._http(), server, self._people, self._password, self._now, self._business())
+        made.admit = admit
+        return made
 
     def _business(self) -> BusinessCalendar:
         return calendar_for(self._office.calendar)
@@ -118,6 +127,12 @@ class _Maker:
     def _http(self) -> httpx.Client:
         """Never by a proxy that the environment names: these servers are the office's own."""
         return self._stack.enter_context(httpx.Client(timeout=_TIMEOUT, trust_env=False, follow_redirects=False))
+
+
+def dav_server(chosen: CalendarSettings) -> Server:
+    """Return a calendar server as its carrier wants it named. One calendar for all years is Baïkal's way."""
+    name = "office" if chosen.per_year else "default"
+    return Server(chosen.url, chosen.path, name, chosen.per_year, bulk=chosen.per_year)
 
 
 def _started(start: Callable[[int], T], port: int) -> T:
@@ -133,16 +148,12 @@ def _tag(kind: str, where: str) -> str:
     return f"{kind}-{hashlib.sha256(where.encode()).hexdigest()[:8]}"
 
 
-class _Embedded(CalDav):
-    """An embedded calendar server lets in whoever the office has, also those who join later."""
+class _Admitting(CalDav):
+    """A calendar server whose accounts are ours to make, also those of people who join later."""
 
-    def __init__(
-        self, http: httpx.Client, server: Server, people: Directory, password: Callable[[str], str],
-        now: Callable[[], int], radicale: RadicaleServer, business: BusinessCalendar,
-    ) -> None:  # fmt: skip
-        super().__init__(http, server, people, password, now, business)
-        self._radicale, self._password = radicale, password
+    admit: Callable[[Directory], object]
 
     def provision(self, people: Directory) -> None:
-        self._radicale.admit(people, self._password)
+        """Make the accounts, and then the calendars."""
+        self.admit(people)
         super().provision(people)

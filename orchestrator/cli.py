@@ -15,6 +15,8 @@ from orchestrator import doctor as diagnosis
 from orchestrator.compose import House
 from orchestrator.output import Out
 from orchestrator.settings import read_settings
+from orchestrator.stack import bringing
+from orchestrator.stack.stack import from_environment
 from simulator.errors import OfficeTownError
 
 app = typer.Typer(
@@ -335,10 +337,29 @@ def gateway(
 def doctor(
     context: typer.Context,
     gc: Annotated[bool, typer.Option("--gc", help="Remove file bytes that nothing refers to any more.")] = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Post, upload, mail and schedule at the servers that are set up, and read back."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Say what works here and what does not, and what to do; each model endpoint is asked three tiny questions."""
-    diagnosis.doctor(house_of(context), Out(json), gc)
+    diagnosis.doctor(house_of(context), Out(json), gc, live)
+
+
+@app.command()
+def up(json: Json = False) -> None:
+    """Bring up the stack: Rocket.Chat, Mailpit, Baïkal, PostgreSQL and the office's own container (needs Docker)."""
+    bringing.up(from_environment(), Out(json))
+
+
+@app.command()
+def down(
+    volumes: Annotated[bool, typer.Option("--volumes", help="Also remove what the servers keep: it is gone.")] = False,
+    json: Json = False,
+) -> None:
+    """Take the stack down; what its servers keep stays unless --volumes says otherwise."""
+    bringing.down(from_environment(), Out(json), volumes)
 
 
 def execute(arguments: Sequence[str] | None = None, make: Callable[[], House] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 
@@ -9,12 +10,15 @@ from orchestrator.compose import House
 from orchestrator.configfile import ROLES
 from orchestrator.connecting import Line, obstacle
 from orchestrator.output import Out
+from orchestrator.serverchecks import NOBODY, findings
+from orchestrator.stack import report as stack_report
 from services.models.connect import Abilities
 from services.storage.collect import collect
-from simulator.errors import InfrastructureError, OfficeTownError
+from simulator.carrying import directory
+from simulator.errors import InfrastructureError, OfficeTownError, UsageError
 
 
-def doctor(house: House, out: Out, gc: bool) -> None:
+def doctor(house: House, out: Out, gc: bool, live: bool = False) -> None:
     """Say in plain words what works here; raise InfrastructureError (exit 4) where something does not."""
     faults: list[str] = []
     models: list[dict[str, object]] = []
@@ -43,11 +47,37 @@ def doctor(house: House, out: Out, gc: bool) -> None:
     if offline:
         out.say(f"Model: the offline professional, which is no language model ({', '.join(offline)})")
     look("Sandbox", sandbox)
+    faults.extend(_servers(house, out, live))
+    faults.extend(_stack(out))
     if gc:
         look("Store", collected)
     out.result({"faults": faults, "models": models})
     if faults:
         raise InfrastructureError("Something does not work here yet; see above.")
+
+
+def _servers(house: House, out: Out, live: bool) -> list[str]:
+    """Say how the servers do that show the offices; `live` passes something through each. Return the faults."""
+    if not house.settings.carriers.any:
+        if live:
+            raise UsageError("--live tries the servers that show an office, and none is set up (docs/carriers.md).")
+        return []
+    rows = house.offices.list()
+    people = directory(house.office(rows[-1]), rows[-1].id) if rows else NOBODY
+    faults: list[str] = []
+    for line, well, detail in findings(house.settings.carriers, people, house.blobs, house.password(), live):
+        out.say(f"{'ok  ' if well else 'FAIL'} {line}: {detail}")
+        if not well:
+            faults.append(f"{line}: {detail}")
+    return faults
+
+
+def _stack(out: Out) -> list[str]:
+    """Say how the Compose stack of this checkout does; one that was never brought up is no fault."""
+    found = stack_report.findings(os.environ)
+    for finding in found:
+        out.say(f"Stack: {finding.text}")
+    return [f"Stack: {finding.text}" for finding in found if finding.fault]
 
 
 def _tried(house: House, line: Line, models: list[dict[str, object]]) -> str:
