@@ -341,6 +341,7 @@ def test_a_server_without_x_tags_is_read_as_well(server: Mailpit) -> None:
     write(server, letter())
     arrivals, remarks, _ = all_polled(mails)
     assert [a.key for a in arrivals] == ["mail:abc@laptop.example"] and remarks == []
+    assert len(server.asked("/raw")) == 1, "our own mails are known by their names and not read"
     mails.close()
 
 

@@ -168,6 +168,14 @@ def test_other_readers_see_the_same_names_and_texts(text: str) -> None:
     assert body is not None and _lines(body) == normal_text(text)
 
 
+def test_what_looks_like_an_encoded_word_is_shown_as_it_is() -> None:
+    name = "=?utf-8?b?RXZpbA==?="
+    people = Directory("o", "O", "UTC", (Account("elena", name, "e", "e@x.example"), *PEOPLE.accounts[:1]))
+    raw = as_bytes(build("k", mail(subject=name), "x", people, Memory()))
+    assert str(independent(raw)["Subject"]) == read_letter(raw).subject == name
+    assert independent(raw)["From"].addresses[0].display_name == name
+
+
 def test_a_boundary_in_the_text_ends_nothing() -> None:
     blobs = Memory()
     out = mail(files=(attached(blobs, "a.pdf", b"x"),))

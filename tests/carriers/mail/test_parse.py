@@ -195,6 +195,11 @@ def test_a_mail_of_parts_without_a_boundary_or_an_end_is_read_as_far_as_it_goes(
     assert read_letter(open_ended).text == "One.\nTwo."
 
 
+def test_a_boundary_within_a_line_ends_nothing() -> None:
+    part = b"\r\nSee --b\r\nand --b--\r\nhere."
+    assert read_letter(multipart("mixed", part, b"\r\nEnd.")).text == "See --b\nand --b--\nhere.\nEnd."
+
+
 def test_a_boundary_that_another_begins_with_ends_nothing() -> None:
     inner = multipart("alternative", b"\r\nInner.", boundary="bb").partition(b"\r\n\r\n")
     part = b'Content-Type: multipart/alternative; boundary="bb"\r\n\r\n' + inner[2]
