@@ -51,9 +51,9 @@ def schedule(plan: FaultPlan, task: str) -> dict[int, Fault]:
     if plan.level == "E0" or plan.mode == "prompt" or plan.count == 0:
         return {}
     check_plan(plan)
-    stream = Stream(plan.seed, "world-faults", task, plan.level)
+    stream = Stream(plan.seed, "world-fault-starts", task, plan.level)
     part = plan.horizon // plan.count
-    kinds = _kinds(plan, stream)
+    kinds = _kinds(plan, Stream(plan.seed, "world-fault-kinds", task, plan.level))
     struck = {}
     for event in range(1, plan.count + 1):
         start = (event - 1) * part + 1 + stream.below(part - plan.duration)
@@ -69,7 +69,9 @@ def _kinds(plan: FaultPlan, stream: Stream) -> list[FaultKind]:
     if plan.level == "E3":
         explicit = plan.count // 2 + (stream.below(2) if plan.count % 2 else 0)
     loud = stream.shuffled([True] * explicit + [False] * (plan.count - explicit))
-    return [stream.choice(EXPLICIT if one else quiet) for one in loud]
+    # Without repetition as long as there are kinds left, so that two events differ.
+    decks = {True: stream.shuffled(EXPLICIT), False: stream.shuffled(quiet)}
+    return [decks[one][loud[:at].count(one) % len(decks[one])] for at, one in enumerate(loud)]
 
 
 class Faults:
