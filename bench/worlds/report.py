@@ -29,6 +29,8 @@ from simulator.errors import UsageError
 
 REPORT, TABLES, PLOTS = "report.md", "tables", "plots"
 _SHOWN_SERIES = 8
+_MOST_ROWS = 120
+"""A longer table is a CSV alone."""
 _INTERVALS = "Lines through the marks are 95 % intervals."
 
 
@@ -69,7 +71,7 @@ def report(trials: Sequence[Trial], cards: Cards | None = None, seed: int = 0) -
 
 def write_report(folder: Path, found: Report) -> list[Path]:
     """Write a report; return its files. The same trials give the same bytes."""
-    parts = [found.head, *(markdown(table) for table in found.tables)]
+    parts = [found.head, *(markdown(table) if len(table.rows) <= _MOST_ROWS else _elsewhere(table) for table in found.tables)]
     if found.plots:
         parts.append("## Plots\n\n" + "\n".join(f"![{drawing.title}]({PLOTS}/{name}.svg)\n" for name, drawing in found.plots.items()))
     files: dict[str, bytes] = {REPORT: "\n".join(parts).encode()}
@@ -80,6 +82,10 @@ def write_report(folder: Path, found: Report) -> list[Path]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     return [folder / name for name in files]
+
+
+def _elsewhere(table: Table) -> str:
+    return f"## {table.title}\n\n{len(table.rows)} rows: see `{TABLES}/{table.name}.csv`.\n"
 
 
 def _head(trials: Sequence[Trial]) -> str:

@@ -124,6 +124,7 @@ def all_tables(trials: Sequence[Trial], cards: Cards | None = None, seed: int = 
         ensembles(clean),
         failures(trials),
         detections(trials),
+        runs(trials),
     ]
     return [table for table in tables if table.rows]
 
@@ -293,6 +294,28 @@ def detections(trials: Sequence[Trial]) -> Table:
     return Table(
         "detections", "What simulators were caught at", ("simulator", "kind", "runs", "times", "steps in all"), tuple(rows)
     )
+
+
+def run_name(trial: Trial) -> str:
+    """Return a run's name in its results folder; a prefix of it is enough where it is the only one."""
+    return f"{trial.settings}-{trial.attempt}"
+
+
+def runs(trials: Sequence[Trial]) -> Table:
+    """Every run with its outcome, and how it failed where its trajectory shows it."""
+    rows: list[tuple[Cell, ...]] = []
+    for one in trials:
+        tokens = sum(usage.input + usage.output for usage in one.usage.values())
+        rows.append((
+            run_name(one), one.environment, one.task, label(one.agent), label(one.simulator, one.simulator_mode), one.fault_level,
+            one.attempt, one.outcome, ", ".join(one.labels), one.steps, one.faults, tokens, one.cost_micros, one.note,
+        ))  # fmt: skip
+    return Table(
+        "runs", "All runs",
+        ("run", "environment", "task", "agent", "simulator", "faults", "attempt", "outcome", "kinds of failure", "calls",
+         "calls struck", "tokens", "cost (millionths)", "note"), tuple(rows),
+        "Two of them side by side: `officetown worlds report RESULTS --pair RUN RUN`.",
+    )  # fmt: skip
 
 
 # -- forms --------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from bench.worlds.catalogue import Scenario
 from bench.worlds.folder import write_world
 from bench.worlds.journal import Tape, Taped, write_whole
 from bench.worlds.model import Side, World
+from bench.worlds.runs import jobs_of
 from bench.worlds.synthesis_answers import (
     SUBTOPICS,
     Draft,
@@ -80,12 +81,14 @@ def synthesize(
     version that ran), `runs/` (results) and the tape.
 
     Raises:
-        UsageError: the effort asked for makes no sense.
+        UsageError: the effort asked for makes no sense, an even panel, a simulator that would judge itself.
         WorkFailed: no sub-topics could be made.
         ModelOutage, BudgetExhausted: what was done is kept; the same call goes on.
     """
     wanted = effort or Effort()
     _check(wanted)
+    # Whether these sides may run at all is found out before anything is paid for.
+    jobs_of([], [sides.agent], [sides.simulator], sides.panel)
     settings = fingerprint(scenario, side, sides, wanted, seed)
     folder = out / f"{scenario.id}-{settings[:12]}"
     tape = Tape(folder / TAPE, f"synthesis:{settings}")
@@ -208,7 +211,10 @@ class _Candidate:
         broken = schema_faults(draft)
         if broken:
             return "invalid_tool_schema", broken
-        return "invalid", world_faults(draft, world, self.work.effort.levels)
+        found = world_faults(draft, world, self.work.effort.levels)
+        if self.work.sides.simulator.mode == "offline" and not world.environment.executable:
+            found.append("Each tool needs its `effect`: without it no code can play the environment.")
+        return "invalid", found
 
     def _measure(self, number: int, draft: Draft, world: World, last: bool) -> tuple[Reason, int, tuple[Message, ...]]:
         """Run a version; return its reason, the level kept, and what the generator is told next."""

@@ -29,6 +29,7 @@ from bench.worlds.report_tables import (
     shown,
 )
 from bench.worlds.statistics import wilson
+from simulator.conversation import Usage
 from simulator.errors import UsageError
 
 MARKS: dict[str, Outcome] = {"+": "passed", "-": "failed", "i": "infra_error", "x": "invalid"}
@@ -103,7 +104,7 @@ def test_industries_for_each_agent_and_for_all() -> None:
 
 
 def test_scale_generation_and_effort_need_to_be_known() -> None:
-    assert {one.name for one in all_tables(trials("+"))} == {"completion", "difficulty"}
+    assert {one.name for one in all_tables(trials("+"))} == {"completion", "difficulty", "runs"}
     cards = {"m1": ModelCard("M", "1", "8B"), "m2": ModelCard("M", "2", "70B")}
     found = all_tables([*trials("+-"), *trials("++", agent="m2"), *trials("+", effort="high"), *trials("-", effort="low")], cards)
     assert [row[:2] for row in table(found, "scales").rows if row[0] == "all agents"] == [
@@ -222,6 +223,15 @@ def test_the_head_says_what_the_runs_were() -> None:
     assert "Modes of the simulator: offline, stateful." in head
     with pytest.raises(UsageError, match="no trials"):
         report([])
+
+
+def test_every_run_is_listed_with_how_it_failed(tmp_path: Path) -> None:
+    runs = [trial("a", "failed", labels=("no_calls", "step_limit"), settings="f" * 32, usage={"agent": Usage(100, 0, 20)}), trial("b")]
+    rows = table(all_tables(runs), "runs").rows
+    assert rows[0][0] == "f" * 32 + "-1" and rows[0][7:9] == ("failed", "no_calls, step_limit") and rows[0][11] == 120
+    write_report(tmp_path, report([*runs, *(trial(f"t{at}") for at in range(130))]))
+    assert "132 rows: see `tables/runs.csv`." in (tmp_path / "report.md").read_text()
+    assert len((tmp_path / "tables" / "runs.csv").read_text().splitlines()) == 133
 
 
 def test_models_are_described_in_a_file(tmp_path: Path) -> None:

@@ -208,6 +208,13 @@ def test_without_repairs_the_first_version_decides(tmp_path: Path) -> None:
     assert [len(one.rounds) for one in make(tmp_path, four(), effort=effort).candidates] == [1, 1, 1, 1]
 
 
+def test_an_environment_that_code_cannot_play_is_sent_back_where_code_is_to_play_it(tmp_path: Path) -> None:
+    silent = draft("good")
+    del silent["tools"][0]["effect"]
+    (one,) = make(tmp_path, generator(good=[silent, draft("good")]), effort=ONE).candidates
+    assert one.kept and one.rounds[0].faults == ("Each tool needs its `effect`: without it no code can play the environment.",)
+
+
 def test_a_refusal_ends_a_candidate_and_not_the_synthesis(tmp_path: Path) -> None:
     model = generator(
         good=[ModelResponse(finish="refusal", detail="policy")], unsolvable=[draft("good")],
