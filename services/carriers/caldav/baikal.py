@@ -25,11 +25,13 @@ import msgspec
 import yaml
 
 from simulator.carrying import Account, Directory, staff_of
-from simulator.errors import CarrierError, UsageError, WorkFailed
+from simulator.errors import CarrierError, UsageError
 
 REALM = "BaikalDAV"
 INSTALLED_AT = "/var/www/baikal"
 CALENDAR = "default"
+_LOCKED = 10.0
+"""Seconds to wait for a Baïkal that is writing."""
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -58,7 +60,7 @@ def provision(
 
     Raises:
         UsageError: the schema cannot be read, or a password is empty.
-        WorkFailed: the database is there and is not Baïkal's.
+        CarrierError: the database is locked, or is not Baïkal's.
     """
     if not admin_password or not secret:
         raise UsageError("Baïkal needs a password for its administrator and a secret: neither may be empty.")
@@ -77,8 +79,7 @@ def admit(root: Path, people: Directory, password_of: Callable[[str], str]) -> t
     """Make the accounts that are missing in a Baïkal that is set up below `root`; return their usernames.
 
     Raises:
-        CarrierError: Baïkal has no database there yet: it makes one at its first start.
-        WorkFailed: the database is not Baïkal's.
+        CarrierError: Baïkal has no database there yet (it makes one at its first start), or that is locked or not its own.
     """
     database = root / "Specific" / "db" / "db.sqlite"
     if not database.is_file():
@@ -131,7 +132,7 @@ def _schema(path: Path) -> str:
 
 def _accounts(database: Path, statements: str, people: Directory, password_of: Callable[[str], str]) -> tuple[str, ...]:
     try:
-        with closing(sqlite3.connect(database)) as connection:
+        with closing(sqlite3.connect(database, timeout=_LOCKED)) as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'calendarinstances'").fetchone():
                 connection.executescript(statements)
             made = []
@@ -142,7 +143,10 @@ def _accounts(database: Path, statements: str, people: Directory, password_of: C
                         made.append(account.username)
             return tuple(made)
     except sqlite3.DatabaseError as fault:
-        raise WorkFailed(f"The database {database.name} is not Baïkal's, or of another version: {fault}.") from None
+        # Never WorkFailed: a database that is locked, or a set-up that is wrong, says nothing about what waits to be delivered.
+        raise CarrierError(
+            f"Baïkal's database {database.name} is busy, not Baïkal's, or of another version: {fault}."
+        ) from None
 
 
 def _account(connection: sqlite3.Connection, account: Account, password: str) -> bool:
@@ -197,7 +201,7 @@ def main(arguments: list[str] | None = None) -> int:
         if given.owner:
             user, _, group = given.owner.partition(":")
             hand_over(given.root, int(user), int(group or user))
-    except (UsageError, WorkFailed) as fault:
+    except (UsageError, CarrierError) as fault:
         print(fault, file=sys.stderr)
         return fault.exit_code
     except (msgspec.MsgspecError, ValueError) as fault:

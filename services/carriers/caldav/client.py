@@ -18,6 +18,10 @@ _BATCH = 50
 _ROUNDS = 1_000
 _FOR_GOOD = frozenset({400, 403, 405, 409, 413, 414, 415, 422})
 """What a server says to the item itself: asking again would be answered the same."""
+_RIGHTS = frozenset({403, 405})
+"""Said to an item when its words say why; else it is the server's settings that are wrong, and those can be put right."""
+
+_PRECONDITIONS = ("valid-calendar-data", "valid-calendar-object-resource", "max-resource-size", "supported-calendar")
 
 Put = Literal["done", "changed", "conflict"]
 """How a PUT ended: written; refused because the resource is not in the state it was read in; refused because there is no
@@ -142,12 +146,9 @@ class Dav:
             return "changed"
         if status in (404, 409):
             return "conflict"
-        if status in _FOR_GOOD:
-            said = data[:4_000].decode("utf-8", "replace")
-            why = next(
-                (word for word in ("valid-calendar-data", "max-resource-size", "supported-calendar") if word in said),
-                "",
-            )
+        said = data[:4_000].decode("utf-8", "replace")
+        why = next((word for word in _PRECONDITIONS if word in said), "")
+        if status in _FOR_GOOD and (why or status not in _RIGHTS):
             raise WorkFailed(f"{self.where} refuses the event for {user} (status {status}{', ' + why if why else ''})")
         self._check(status, "PUT", user, answered)
         raise CarrierError(f"{self.where} answered a PUT with status {status}")

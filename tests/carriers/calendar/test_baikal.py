@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from services.carriers.caldav import baikal
-from services.carriers.caldav.baikal import Setup, provision, version_in
+from services.carriers.caldav.baikal import Setup, admit, provision, version_in
 from simulator.carrying import Account, Directory
-from simulator.errors import UsageError, WorkFailed
+from simulator.errors import CarrierError, UsageError
 from tests.carriers.calendar.cast import PEOPLE, password_of
 
 SCHEMA = """
@@ -102,13 +102,35 @@ def test_an_account_that_was_left_half_made_is_finished(tmp_path: Path, schema: 
     assert set_up(tmp_path, schema) == ("tom",)
 
 
+def test_who_joins_later_is_admitted_while_it_runs(tmp_path: Path, schema: Path) -> None:
+    with pytest.raises(CarrierError, match="no database"):
+        admit(tmp_path / "root", PEOPLE, password_of)
+    set_up(tmp_path, schema, msgspec.structs.replace(PEOPLE, accounts=PEOPLE.accounts[:2]))
+    assert admit(tmp_path / "root", PEOPLE, password_of) == ("maya", "tom")
+    assert admit(tmp_path / "root", PEOPLE, password_of) == ()
+
+
+def test_a_database_in_use_is_waited_for_and_refuses_no_event(
+    tmp_path: Path, schema: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that is not the event's own must not be a refusal of the event: the outbox would drop it."""
+    set_up(tmp_path, schema, msgspec.structs.replace(PEOPLE, accounts=PEOPLE.accounts[:2]))
+    monkeypatch.setattr(baikal, "_LOCKED", 0.01)
+    with closing(sqlite3.connect(tmp_path / "root" / "Specific" / "db" / "db.sqlite")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(CarrierError, match="busy"):
+            admit(tmp_path / "root", PEOPLE, password_of)
+        other.rollback()
+    assert admit(tmp_path / "root", PEOPLE, password_of) == ("maya", "tom")
+
+
 def test_what_is_wrong_is_said(tmp_path: Path, schema: Path) -> None:
     with pytest.raises(UsageError, match="db.sql"):
         set_up(tmp_path, tmp_path / "nowhere" / "db.sql")
     with pytest.raises(UsageError, match="administrator"):
         set_up(tmp_path, schema, password="")
     (tmp_path / "root" / "Specific" / "db" / "db.sqlite").write_bytes(b"something else altogether" * 100)
-    with pytest.raises(WorkFailed, match="not Baïkal's"):
+    with pytest.raises(CarrierError, match="not Baïkal's"):
         set_up(tmp_path, schema)
     (tmp_path / "Distrib.php").write_text("<?php")
     for path in (tmp_path / "Distrib.php", tmp_path / "none.php"):

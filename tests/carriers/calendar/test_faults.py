@@ -150,6 +150,19 @@ def test_what_the_server_refuses_for_good_is_refused_once_all_others_have_it(des
     assert [desk.names(user) for user in ("elena", "tom", "maya")] == [[], [OURS], [OURS]]
 
 
+@pytest.mark.parametrize("status", [403, 405])
+def test_a_server_whose_rights_are_set_up_wrongly_refuses_nothing_for_good(
+    desk: Desk, proxy: Proxy, status: int
+) -> None:
+    proxy.fail(status, methods=("PUT",))
+    carrier = desk.through(proxy.url)
+    assert until_done(lambda: carrier.put(out())) == 1
+    words = '<d:error xmlns:d="DAV:"><c:valid-calendar-data xmlns:c="urn:ietf:params:xml:ns:caldav"/></d:error>'
+    proxy.add(Fault("status", status=status, body=words, methods=("PUT",)))
+    with pytest.raises(WorkFailed, match="valid-calendar-data"):
+        carrier.put(out(11, name="elena.1.2"))
+
+
 def test_whoever_changes_a_copy_between_our_reading_and_writing_is_not_overwritten(desk: Desk) -> None:
     """Read, compare, write on condition: the change is seen, and kept to be told."""
     desk.carrier.put(out())
