@@ -89,6 +89,11 @@ class Shelf:
             raise UnknownReference("There is no such office.")
         return self.open(office_id)
 
+    def hold(self, book: Book) -> None:
+        """Keep a book open that was made elsewhere, under its office's id."""
+        with self._lock:
+            self._books[book.id] = book
+
     def forget(self, office_id: str) -> None:
         """Close the book of an office that is gone."""
         with self._lock:

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 
 from orchestrator.moments import instant
 from orchestrator.web.tally import Tally
-from services.storage.reader import JournalReader
-from simulator.engine.history import as_of
+from simulator.engine.history import Log, as_of
 from simulator.errors import OfficeTownError, UnknownReference, UsageError
 from simulator.events import Event, decode
 from simulator.fold import apply
@@ -29,7 +28,7 @@ RECENT = 12
 class Timeline:
     """One office's past and present. Thread-safe; `every` events between snapshots, at most `kept` of them."""
 
-    def __init__(self, reader: JournalReader, every: int = EVERY, kept: int = KEPT) -> None:
+    def __init__(self, reader: Log, every: int = EVERY, kept: int = KEPT) -> None:
         self._reader = reader
         self._every = every
         self._kept = kept
