@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,8 @@ from tests.worlds.synthesis_parts import (
     sides,
     text,
 )
+
+ROOT = Path(__file__).parents[2]
 
 
 def make(out: Path, model: Model, solver: Solver | None = None, effort: Effort = SMALL, **more: Any) -> Synthesis:
@@ -351,3 +355,47 @@ def test_efforts_that_make_no_sense_are_refused(tmp_path: Path, wrong: dict[str,
     with pytest.raises(UsageError):
         make(tmp_path, Scripted([]), effort=msgspec.structs.replace(SMALL, **wrong))
     assert list(tmp_path.iterdir()) == []
+
+
+# -- killed -------------------------------------------------------------------------------------------------------------------
+
+CHILD = """
+import os, sys
+from pathlib import Path
+from bench.worlds.synthesis import synthesize
+from tests.worlds.synthesis_parts import GENERATOR, SCENARIO, SMALL, Solver, four, sides
+
+class Logged:
+    def __init__(self, inner, log, most):
+        self.inner, self.log, self.left = inner, log, most
+
+    def complete(self, request):
+        if self.left == 0:
+            os._exit(9)
+        self.left -= 1
+        response = self.inner.complete(request)
+        with self.log.open("a") as out:
+            out.write(f"{request.call[0]} {request.call[1]}\\n")
+        return response
+
+out, most = Path(sys.argv[1]), int(sys.argv[2])
+solver = Solver()
+who = sides(Logged(solver.model, out / "calls", most))
+synthesize(SCENARIO, Logged(four(), out / "calls", most), GENERATOR, who, out / "made", SMALL)
+"""
+
+
+def test_a_process_that_dies_again_and_again_pays_for_nothing_twice(tmp_path: Path) -> None:
+    """Dead after nine calls of either model, started anew until it is done: each call was made once, and the record is
+    whole (RULE 2)."""
+    codes: list[int] = []
+    while not codes or codes[-1] == 9:
+        done = subprocess.run([sys.executable, "-c", CHILD, str(tmp_path), "9"], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 9), done.stderr
+        codes.append(done.returncode)
+        assert len(codes) < 20
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert len(calls) == len(set(calls))
+    assert len(codes) > 2
+    found = msgspec.json.decode((only(tmp_path / "made") / RECORD).read_bytes(), type=Synthesis)
+    assert found.complete and len(found.candidates) == 4
