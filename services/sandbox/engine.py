@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from simulator.errors import SandboxError, SandboxUnavailable
 
 DEFAULT = "unix:///var/run/docker.sock"
 OLDEST_API = (1, 41)  # Docker 20.10
+_OLDEST = ".".join(map(str, OLDEST_API))
 _TIMEOUT_S = 120  # for one answer; a busy disk may take long to make a container
 _COMPLAINT = 4000
 INSTALL = "Install Docker Engine 20.10 or later and start it, or use the bubblewrap sandbox."
@@ -30,21 +32,31 @@ def connect(settings: Mapping[str, str]) -> docker.APIClient:
     """
     address = settings.get("DOCKER_HOST") or DEFAULT
     _knock(address)
+    tls = _tls(settings)
+    spoken = _spoken(address, tls)
+    if tuple(int(part) for part in spoken.split(".")) < OLDEST_API:
+        raise SandboxUnavailable(
+            f"The container engine at {address} is too old: it speaks version {spoken} of its interface, and "
+            f"{_OLDEST} is needed. {INSTALL}"
+        )
+    return docker.APIClient(base_url=address, version=spoken, timeout=_TIMEOUT_S, tls=tls)
+
+
+def _spoken(address: str, tls: TLSConfig | bool) -> str:
+    """The version of its interface that the engine speaks: `1.41`."""
     try:
-        client = docker.APIClient(base_url=address, version="auto", timeout=_TIMEOUT_S, tls=_tls(settings))
-    except (DockerException, requests.RequestException) as error:
+        with contextlib.closing(docker.APIClient(base_url=address, version=_OLDEST, timeout=30, tls=tls)) as client:
+            about: Any = client.version(api_version=False)
+    except (DockerException, requests.RequestException, OSError) as error:
         raise SandboxUnavailable(
             f"The container engine at {address} does not answer as one: {str(error)[:300]}. {INSTALL}"
         ) from error
-    spoken = str(client.api_version)
-    if tuple(int(part) for part in spoken.split(".")) < OLDEST_API:
-        client.close()
-        oldest = ".".join(map(str, OLDEST_API))
+    spoken = str(about.get("ApiVersion")) if isinstance(about, dict) else ""
+    if not re.fullmatch(r"\d+\.\d+", spoken):
         raise SandboxUnavailable(
-            f"The container engine at {address} is too old: it speaks version {spoken} of its interface, and {oldest} "
-            f"is needed. {INSTALL}"
+            f"The container engine at {address} does not answer as one: it does not say which version it speaks. {INSTALL}"
         )
-    return client
+    return spoken
 
 
 @contextlib.contextmanager

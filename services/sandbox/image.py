@@ -101,12 +101,15 @@ def build(client: docker.APIClient, checkout: Path = _CHECKOUT, base: str = "", 
 
 
 def _follow(steps: Any) -> None:
+    """Hear the build out. Raises SandboxUnavailable with the last of what it said where it failed."""
     heard: list[str] = []
-    for step in steps:
+    fault = ""
+    for step in steps:  # to the end, also after a fault: so the connection is free again
         heard.append(str(step.get("stream", "")))
-        if "error" in step:
-            said = "".join(heard[-40:]).strip()[-3000:]
-            raise SandboxUnavailable(f"The sandbox's image could not be built: {step['error'].strip()}\n{said}")
+        fault = fault or str(step.get("error", ""))
+    if fault:
+        said = "".join(heard[-40:]).strip()[-3000:]
+        raise SandboxUnavailable(f"The sandbox's image could not be built: {fault.strip()}\n{said}")
 
 
 def _context(files: Mapping[str, bytes]) -> io.BytesIO:

@@ -89,7 +89,9 @@ def test_no_permission_on_the_socket(tmp_path: Path) -> None:
     ("answers", "words"),
     [
         ({"/version": (200, {"ApiVersion": "1.40"})}, "too old: it speaks version 1.40.*1.41 is needed.*20.10"),
-        ({"/version": (200, {"ApiVersion": "1.12"})}, "does not answer as one"),
+        ({"/version": (200, {"ApiVersion": "1.9"})}, "too old"),
+        ({"/version": (200, {"Version": "4"})}, "does not answer as one: it does not say"),
+        ({"/version": (200, [])}, "does not answer as one: it does not say"),
         ({"/version": (200, b"<html>a web server</html>")}, "does not answer as one"),
         ({}, "does not answer as one"),
         ({**_GOOD, "/info": (200, {**_INFO, "OSType": "windows"})}, "windows containers.*Linux"),

@@ -78,11 +78,11 @@ _TYPICAL = (
     "ls -l", "ls -la data", "ls -R /mnt/services /mnt/task", "ls -l /mnt/company/README.md /mnt/task/TASK.md",
     "find . /mnt -type f -printf '%p %m %s %T@ %n\\n' | sort", "find . /mnt -type d -printf '%p %m %T@\\n' | sort",
     "stat -c '%n %a %s %Y %F %U:%G' * data/*", "pwd; umask; id; whoami; echo ~; hostname 2>&1 || uname -n", "env | sort",
-    "locale; date; date -d '2026-03-29 02:30' +%s; echo $OFFICETOWN_NOW", "cat /etc/passwd /etc/group /etc/nsswitch.conf",
+    "locale; date -d '2026-03-29 02:30' +%s; echo $OFFICETOWN_NOW", "cat /etc/passwd /etc/group /etc/nsswitch.conf",
     "python3 -c 'import sys, os, locale; print(sys.version_info[:2], sys.prefix, sys.flags.hash_randomization, hash(\"x\"), "
     "sys.getfilesystemencoding(), locale.getlocale(), os.getcwd(), os.cpu_count() > 0)'",
     "python3 -c 'import time, os; print(time.tzname, os.stat(\"notes.txt\").st_mtime, oct(os.stat(\"/tmp\").st_mode))'",
-    "python3 -m pip list 2>&1 | tail -1; python3 -c 'import numpy, pandas; print(numpy.__version__, pandas.__version__)'",
+    "python3 -m pip list 2>&1 | tail -1; python3 -c 'import numpy, openpyxl; print(numpy.__version__, openpyxl.__version__)'",
     "python3 -c 'import numpy as n; print(repr(n.linalg.inv(n.arange(9).reshape(3,3)+n.eye(3)).tolist()))'",
     "sort data/b.csv; sort -t, -k2 -n data/b.csv; awk -F, '{s+=$2} END {printf \"%.2f\\n\", s}' data/b.csv",
     "sed -n 2p notes.txt; grep -n t notes.txt; diff notes.txt data/b.csv; wc notes.txt; head -c 4 notes.txt | od -c",
@@ -90,9 +90,9 @@ _TYPICAL = (
     "touch /etc/no; mkdir /opt/no; { echo x >/mnt/task/no; } 2>/dev/null || echo refused; rm /mnt/task/TASK.md 2>/dev/null; ls /mnt/task",
     "python3 -c 'raise SystemExit(3)'", "python3 -c '1/0'", "exit 9", "kill -9 $$", "echo 'open", "cd data; export A=1; false",
     "pwd; echo $A; ls -l", "cd /nowhere", "yes | head -c 300000; echo; echo 'é — 文書'; printf '\\xff'", "sleep 9 & echo left",
-    "mkfifo p; ln -s /etc/passwd link; mkdir -p e/f; touch $'bad\\nname'; touch /tmp/scratch; ls -la",
+    "mkfifo p; ln -s /etc/passwd link; mkdir -p e/f; touch $'bad\\nname'; touch /tmp/scratch; ls -A",
     "tar cf all.tar notes.txt data && sha256sum all.tar && tar tvf all.tar && gzip -n all.tar && sha256sum all.tar.gz",
-    "python3 -c 'import openpyxl; w = openpyxl.Workbook(); w.active[\"A1\"] = 1; w.save(\"w.xlsx\")'; ls -l w.xlsx",
+    "ls -la", "python3 -c 'import zlib; print(len(zlib.compress(bytes(range(256)) * 99)))'",
     "ulimit -n -f -v -t -c", "cat /proc/self/status | grep -E '^(Cap|NoNewPrivs|Seccomp:)'", "ls /; ls /home /opt /mnt",
 )  # fmt: skip
 
