@@ -103,7 +103,7 @@ def matrix_of(trials: Sequence[Trial], seed: int = 0) -> MatrixFound:
     """Return the matrix of trials that were made already."""
     scores = scores_of(trials)
     clean = [one for one in scores if one.level == "E0"]
-    made = (completion(scores), simulators(clean), agreement_table(scores, seed), ensembles(clean))
+    made = (completion(scores), simulators(clean), agreement_table(clean, seed), ensembles(clean))
     tables = tuple(table for table in made if table.rows)
     return MatrixFound(tuple(trials), tables, "\n".join(markdown(table) for table in tables))
 

@@ -183,7 +183,7 @@ def _cell(point: Point | None, x: float, y: float, wide: float, tall: float) -> 
         return [Box(x, y, wide - 2, tall - 2, "#f6f6f6")]
     if point.value is None:
         return [Box(x, y, wide - 2, tall - 2, PALE), Words(x + wide / 2, y + tall / 2 + 4, "no score", 10, "middle", GREY)]
-    ink = PAPER if point.value > 0.55 else INK
+    ink = PAPER if point.value > 0.7 else INK
     return [
         Box(x, y, wide - 2, tall - 2, _shade(point.value)),
         Words(x + wide / 2, y + tall / 2, percent(point.value), 12, "middle", ink),

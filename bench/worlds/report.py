@@ -19,6 +19,7 @@ from bench.worlds.report_tables import (
     all_tables,
     as_csv,
     generation,
+    less_effort,
     markdown,
     mixed,
     scores_of,
@@ -110,32 +111,57 @@ def _head(trials: Sequence[Trial]) -> str:
 
 
 def _plots(scores: Sequence[Score]) -> dict[str, Drawing]:
-    clean = [one for one in scores if one.level == "E0"]
+    """Rates under different simulators are never pooled: an agent is then drawn once for each."""
+    simulators = sorted({one.simulator for one in scores})
+    many = len(simulators) > 1
+    named = [_under(one) for one in scores] if many else list(scores)
+    clean = [one for one in named if one.level == "E0"]
     found: dict[str, Drawing] = {}
-    if industries := by(clean, lambda one: one.industry):
-        points = [_point(name, rate) for name, rate in industries.items()]
-        found["industries"] = bars("Completion by industry, all agents, E0", points, _INTERVALS)
+    for simulator in simulators:
+        own = [one for one in clean if one.simulator == simulator]
+        if industries := by(own, lambda one: one.industry):
+            name = f"industries-{simulators.index(simulator) + 1}" if many else "industries"
+            under = f" under {simulator}" if many else ""
+            points = [_point(industry, rate) for industry, rate in industries.items()]
+            found[name] = bars(f"Completion by industry, all agents{under}, E0", points, _INTERVALS)
     if agents := by(clean, lambda one: one.agent):
         found["agents"] = bars("Completion by agent, E0", [_point(name, rate) for name, rate in agents.items()], _INTERVALS)
-    if len({one.level for one in scores}) > 1:
-        found["faults"] = _curves("Completion under faults", scores, LEVELS, "agent", "level")
-    efforts = [msgspec.structs.replace(one, agent=one.agent.removesuffix(f" {one.effort}")) for one in clean if one.effort]
+    met = {one.agent for one in named if one.level != "E0"}
+    if struck := [one for one in named if one.agent in met]:
+        found["faults"] = _curves("Completion under faults", struck, LEVELS, "agent", "level")
+    if many:
+        found["matrix"] = _matrix([one for one in scores if one.level == "E0"], simulators)
+    efforts = less_effort(one for one in scores if one.level == "E0")
+    return found | _models(clean, [_under(one) for one in efforts] if many else efforts)
+
+
+def _under(one: Score) -> Score:
+    """Name the simulator with whatever a plot may take its names from."""
+    under = f" under {one.simulator}"
+    return msgspec.structs.replace(
+        one, agent=one.agent + under, family=one.family and one.family + under, scale=one.scale and one.scale + under
+    )
+
+
+def _matrix(clean: Sequence[Score], simulators: Sequence[str]) -> Drawing:
+    rows = [
+        Series(agent, tuple(_point(name, rate) for name, rate in by(own, lambda one: one.simulator).items()))
+        for agent, own in _split(clean, "agent").items()
+    ]
+    return grid("Agents (rows) under simulators (columns), E0", rows, simulators)
+
+
+def _models(clean: Sequence[Score], efforts: Sequence[Score]) -> dict[str, Drawing]:
+    """The plots that need something known of the models."""
+    found: dict[str, Drawing] = {}
     if efforts:
         found["efforts"] = _curves("Completion by effort, E0", efforts, _ordered_efforts(efforts), "agent", "effort")
-    if any(one.generation and one.family for one in clean):
-        generations = sorted({one.generation for one in clean if one.generation}, key=_natural)
-        known = [one for one in clean if generation(one)]
+    if known := [one for one in clean if generation(one) and one.family]:
+        generations = sorted({one.generation for one in known}, key=_natural)
         found["generations"] = _curves("Completion by generation, E0", known, generations, "family", "generation")
     if scales := by(clean, lambda one: one.scale):
         ordered = sorted(scales, key=_natural)
         found["scales"] = bars("Completion by scale, E0", [_point(name, scales[name]) for name in ordered], _INTERVALS)
-    simulators = sorted({one.simulator for one in clean})
-    if len(simulators) > 1:
-        rows = [
-            Series(agent, tuple(_point(s, r) for s, r in by(own, lambda one: one.simulator).items()))
-            for agent, own in _split(clean, "agent").items()
-        ]
-        found["matrix"] = grid("Agents (rows) under simulators (columns), E0", rows, simulators)
     return found
 
 
@@ -171,7 +197,7 @@ def _natural(text: str) -> tuple[float, str]:
         size = float(digits[0]) if digits else float("inf")
     except ValueError:
         size = float("inf")
-    return size * (1000 if text.lower().endswith("t") else 1), text
+    return size * (1000 if text.lower().split(" ")[0].endswith("t") else 1), text
 
 
 def _point(label: str, rate: Rate) -> Point:

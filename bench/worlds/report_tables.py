@@ -12,7 +12,7 @@ import msgspec
 
 from bench.worlds.agreement import agreements, ensemble, matrix
 from bench.worlds.model import Side, Trial
-from bench.worlds.statistics import LEVELS, Estimate, Rate, Score, by, pass_hat, rate, robustness, wilson
+from bench.worlds.statistics import LEVELS, Estimate, Rate, Score, by, pass_hat, robustness, wilson
 from simulator.canonical import clean_text
 
 ALL = "all agents"
@@ -120,7 +120,7 @@ def all_tables(trials: Sequence[Trial], cards: Cards | None = None, seed: int = 
         difficulty(trials, scores),
         consistency(clean, seed),
         simulators(clean),
-        agreement_table(scores, seed),
+        agreement_table(clean, seed),
         ensembles(clean),
         failures(trials),
         detections(trials),
@@ -171,32 +171,33 @@ def robustness_table(scores: Sequence[Score], seed: int = 0) -> Table:
 def groups(
     name: str, title: str, column: str, scores: Sequence[Score], key: Callable[[Score], str], pooled: bool = True
 ) -> Table:
-    """One row for each group of each agent, and of all agents together where `pooled`."""
+    """One row for each group of each agent under each simulator, and of all agents together where `pooled`."""
     rows: list[tuple[Cell, ...]] = []
-    agents = sorted({one.agent for one in scores if key(one)})
-    for agent in (ALL, *agents) if pooled and len(agents) > 1 else agents:
-        own = [one for one in scores if agent in (ALL, one.agent)]
-        for group, found in by(own, key).items():
-            rows.append((agent, group, share_of_rate(found), found.tasks, *_beside(found)))
-    return Table(name, title, ("agent", column, "completion", "tasks", *_BESIDE), tuple(rows))
+    for simulator in sorted({one.simulator for one in scores if key(one)}):
+        under = [one for one in scores if one.simulator == simulator]
+        agents = sorted({one.agent for one in under if key(one)})
+        for agent in (ALL, *agents) if pooled and len(agents) > 1 else agents:
+            for group, found in by((one for one in under if agent in (ALL, one.agent)), key).items():
+                rows.append((agent, simulator, group, share_of_rate(found), found.tasks, *_beside(found)))
+    return Table(name, title, ("agent", "simulator", column, "completion", "tasks", *_BESIDE), tuple(rows))
 
 
 def efforts(scores: Sequence[Score]) -> Table:
     """The same model under different efforts."""
-    renamed = [msgspec.structs.replace(one, agent=one.agent.removesuffix(f" {one.effort}")) for one in scores if one.effort]
-    return groups("efforts", "Completion by effort (E0)", "effort", renamed, lambda one: one.effort, pooled=False)
+    return groups("efforts", "Completion by effort (E0)", "effort", less_effort(scores), lambda one: one.effort, pooled=False)
+
+
+def less_effort(scores: Iterable[Score]) -> list[Score]:
+    """Return the scores that say an effort, their agents named without it."""
+    return [msgspec.structs.replace(one, agent=one.agent.removesuffix(f" {one.effort}")) for one in scores if one.effort]
 
 
 def difficulty(trials: Sequence[Trial], scores: Sequence[Score]) -> Table:
     """Completion by the tasks' own difficulty level."""
-    pairs = [(one, str(trial.level)) for trial, one in zip(trials, scores, strict=True) if one.level == "E0"]
-    rows: list[tuple[Cell, ...]] = []
-    for agent in sorted({one.agent for one, _ in pairs}):
-        for level in sorted({level for one, level in pairs if one.agent == agent}):
-            found = rate(one for one, its in pairs if (one.agent, its) == (agent, level))
-            rows.append((agent, level, share_of_rate(found), found.tasks, *_beside(found)))
-    columns = ("agent", "difficulty", "completion", "tasks", *_BESIDE)
-    return Table("difficulty", "Completion by difficulty (E0)", columns, tuple(rows))
+    levels = {one.task: str(trial.level) for trial, one in zip(trials, scores, strict=True)}
+    clean = [one for one in scores if one.level == "E0"]
+    title = "Completion by difficulty (E0)"
+    return groups("difficulty", title, "difficulty", clean, lambda one: levels[one.task], pooled=False)
 
 
 def consistency(scores: Sequence[Score], seed: int = 0) -> Table:
@@ -240,7 +241,7 @@ def agreement_table(scores: Sequence[Score], seed: int = 0) -> Table:
         cell = Share(one.share, ends.low if ends else None, ends.high if ends else None, one.pairs)
         rows.append((one.first, one.second, cell, one.alike, one.half_ties, one.opposed, one.tasks, one.note))
     return Table(
-        "agreement", "Pairwise ranking agreement",
+        "agreement", "Pairwise ranking agreement (E0)",
         ("simulator", "other simulator", "agreement", "alike", "tied under one", "opposed", "tasks", "note"), tuple(rows),
         "n is of pairs of agents. A tie under one simulator alone counts one half. Bootstrap over tasks, 95 %.",
     )  # fmt: skip

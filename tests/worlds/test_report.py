@@ -96,7 +96,7 @@ def test_industries_for_each_agent_and_for_all() -> None:
         *trials("+-", industry="Farms"), *trials("++", industry="Banks"), *trials("--", industry="Banks", agent="m2"),
         *trials("-", "E1", industry="Farms"),
     ])  # fmt: skip
-    rows = [(row[0], row[1], row[2].value, row[2].n) for row in table(found, "industries").rows if isinstance(row[2], Share)]
+    rows = [(row[0], row[2], row[3].value, row[3].n) for row in table(found, "industries").rows if isinstance(row[3], Share)]
     assert rows == [
         ("all agents", "Banks", 0.5, 4), ("all agents", "Farms", 0.5, 2), ("m1", "Banks", 1.0, 2), ("m1", "Farms", 0.5, 2),
         ("m2", "Banks", 0.0, 2),
@@ -107,11 +107,11 @@ def test_scale_generation_and_effort_need_to_be_known() -> None:
     assert {one.name for one in all_tables(trials("+"))} == {"completion", "difficulty", "runs"}
     cards = {"m1": ModelCard("M", "1", "8B"), "m2": ModelCard("M", "2", "70B")}
     found = all_tables([*trials("+-"), *trials("++", agent="m2"), *trials("+", effort="high"), *trials("-", effort="low")], cards)
-    assert [row[:2] for row in table(found, "scales").rows if row[0] == "all agents"] == [
-        ("all agents", "70B"), ("all agents", "8B"),
+    assert [row[:3] for row in table(found, "scales").rows if row[0] == "all agents"] == [
+        ("all agents", "sim", "70B"), ("all agents", "sim", "8B"),
     ]  # fmt: skip
-    assert ("m2", "M 2") in [row[:2] for row in table(found, "generations").rows]
-    assert [row[:2] for row in table(found, "efforts").rows] == [("m1", "high"), ("m1", "low")]
+    assert ("m2", "sim", "M 2") in [row[:3] for row in table(found, "generations").rows]
+    assert [row[:3] for row in table(found, "efforts").rows] == [("m1", "sim", "high"), ("m1", "sim", "low")]
 
 
 def test_difficulty_and_consistency() -> None:
@@ -119,7 +119,7 @@ def test_difficulty_and_consistency() -> None:
     rows = table(found, "consistency").rows
     assert [(row[2], row[3].value) for row in rows if isinstance(row[3], Share)] == [(1, 0.5), (2, pytest.approx(1 / 3))]
     (hard,) = table(all_tables([trial(level=3)]), "difficulty").rows
-    assert hard[:2] == ("m1", "3")
+    assert hard[:3] == ("m1", "sim", "3")
 
 
 def test_simulators_side_by_side_and_how_they_agree() -> None:
@@ -167,6 +167,19 @@ def test_a_task_is_known_by_its_environment_too() -> None:
     assert {one.task for one in scores_of([trial(), trial(environment="other")])} == {"desk/t", "other/t"}
 
 
+def test_rates_under_different_simulators_are_never_pooled() -> None:
+    """Agent m1 passes all under one simulator and none under the other: nowhere does it stand at one half."""
+    cards = {"m1": ModelCard("M", "1", "8B")}
+    runs = [*trials("++", industry="Banks", effort="low"), *trials("--", industry="Banks", effort="low", simulator="other")]
+    runs += [*trials("++", "E1", effort="low")]
+    found = report(runs, cards)
+    shares = [cell for one in found.tables for row in one.rows for cell in row if isinstance(cell, Share) and one.name != "agreement"]
+    assert {cell.value for cell in shares} <= {0.0, 1.0, None}
+    for name, drawing in found.plots.items():
+        assert not any(isinstance(shape, Words) and shape.text.startswith("50.0 %") for shape in drawing.shapes), name
+    assert set(found.plots) == {"industries-1", "industries-2", "agents", "faults", "matrix", "efforts", "generations", "scales"}
+
+
 # -- forms --------------------------------------------------------------------------------------------------------------
 
 
@@ -201,7 +214,7 @@ def test_a_report_folder(tmp_path: Path) -> None:
     for one in found.tables:
         assert f"## {one.title}" in text
         assert (tmp_path / "tables" / f"{one.name}.csv") in files
-    assert set(found.plots) == {"industries", "agents", "faults", "efforts", "generations", "scales", "matrix"}
+    assert set(found.plots) == {"industries-2", "agents", "faults", "efforts", "generations", "scales", "matrix"}
     for name, drawing in found.plots.items():
         root = ET.fromstring((tmp_path / "plots" / f"{name}.svg").read_text())
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
