@@ -36,7 +36,7 @@ class Site:
 
     def ask(self, path: str, /, key: str = OPERATOR_KEY, **query: object) -> Any:
         """Ask for something that must be there."""
-        answer = self.client(key).get(path, params={k: str(v) for k, v in query.items()})
+        answer = self.client(key).get(path, params={k: str(v) for k, v in query.items()} or None)
         assert answer.status_code == 200, f"{path}: {answer.text}"
         return answer.json()
 

@@ -64,11 +64,8 @@ class _Reader:
         return getattr(self._journal, name)
 
 
-def book_of(events: Iterable[Event], office_id: str, texts: Iterable[str] = ()) -> Book:
-    """Return a book over these events, whose files' bytes are `texts`."""
-    blobs = MemoryBlobs()
-    for text in texts:
-        blobs.put(text.encode())
+def book_of(events: Iterable[Event], office_id: str, blobs: MemoryBlobs | None = None) -> Book:
+    """Return a book over these events, whose files' bytes are in `blobs`."""
     row = OfficeRow(office_id, office_id, 0, "0" * 64, "1", 7, None, None, 1, 0)
     reader = cast(JournalReader, _Reader(journal_of(events, office_id)))
-    return Book(row, reader, blobs, DocumentRenderer())
+    return Book(row, reader, blobs or MemoryBlobs(), DocumentRenderer())
