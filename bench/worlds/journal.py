@@ -90,6 +90,12 @@ class Tape:
         """Let the file go."""
         self._out.close()
 
+    def __enter__(self) -> Tape:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)

@@ -272,11 +272,8 @@ def run_jobs(
 
 def run_job(job: Job, results: WorldResults, monotonic: Callable[[], float] = time.monotonic) -> Trajectory:
     """Make one trial on its tape. Raises `BudgetExhausted` and `UsageError`; a provider's failure is an outcome."""
-    tape = results.tape(job.settings.fingerprint, job.attempt)
-    try:
+    with results.tape(job.settings.fingerprint, job.attempt) as tape:
         return _Run(job, tape, monotonic).run()
-    finally:
-        tape.close()
 
 
 class _Run:

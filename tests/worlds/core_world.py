@@ -32,7 +32,12 @@ STATE: dict[str, Any] = {
     },
     "bookings": {"BK-001": {"room": "RM-103", "guest": "Ines Farkas"}},
 }
-ROOM = {"type": "object", "properties": {"room": {"type": "string"}}, "required": ["room"], "additionalProperties": False}
+ROOM = {
+    "type": "object",
+    "properties": {"room": {"type": "string"}},
+    "required": ["room"],
+    "additionalProperties": False,
+}
 BOOK = {
     "type": "object",
     "properties": {"room": {"type": "string"}, "guest": {"type": "string", "minLength": 2}},

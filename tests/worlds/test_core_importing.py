@@ -54,9 +54,19 @@ def config(name: str = "env_a", **more: Any) -> dict[str, Any]:
         "environment_name": name,
         "world_model_system_prompt": prompt(),
         "action_set_definitions": [
-            {"name": "get_host", "description": "Shows a host.", "parameters": host, "example_output": {"host_id": "H-9"}},
+            {
+                "name": "get_host",
+                "description": "Shows a host.",
+                "parameters": host,
+                "example_output": {"host_id": "H-9"},
+            },
             {"name": "reboot", "description": "Reboots.", "parameters": host, "example_output": None},
-            {"name": "list_hosts", "description": "Lists.", "parameters": {"type": "object"}, "example_output": ["H-1"]},
+            {
+                "name": "list_hosts",
+                "description": "Lists.",
+                "parameters": {"type": "object"},
+                "example_output": ["H-1"],
+            },
         ],
         "state_description": FIELDS,
         "task_initial_state": STATE,
@@ -80,7 +90,8 @@ def repository(folder: Path, configs: dict[str, Any], rows: list[Any]) -> Path:
     lines = [one if isinstance(one, str) else json.dumps(one) for one in rows]
     (data / "eval_benchmark_solvable.jsonl").write_text("\n".join(lines) + "\n")
     pool = [
-        {"category": "Technology & IT", "domain": "Operations", "task_scenario_name": name} for name in ("Hosts", "Idle")
+        {"category": "Technology & IT", "domain": "Operations", "task_scenario_name": name}
+        for name in ("Hosts", "Idle")
     ]
     (data / "task_scenario_all_pool.jsonl").write_text("\n".join(json.dumps(one) for one in pool))
     return folder
@@ -205,7 +216,9 @@ def test_a_prompt_without_values_or_with_broken_ones_is_read_all_the_same() -> N
 def test_what_a_plan_names_may_be_a_field_a_value_or_an_argument(tmp_path: Path) -> None:
     place = repository(tmp_path / "repo", {"env_a": config()}, [row()])
     environment = import_repository(place).worlds[0].environment
-    assert unknown_tools("`system_time` `host_id` `get_host(H-1)` `set_policy(x)` `some_words`", environment) == ["set_policy"]
+    assert unknown_tools("`system_time` `host_id` `get_host(H-1)` `set_policy(x)` `some_words`", environment) == [
+        "set_policy"
+    ]
 
 
 @needs_sample
