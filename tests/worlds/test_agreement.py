@@ -180,3 +180,59 @@ def test_an_ensemble_of_named_members_leaves_others_out() -> None:
     assert ensemble(table, 3)[0].rate.value == 0.0
     with pytest.raises(UsageError, match="K is 1 to 3"):
         ensemble(table, 4)
+
+
+# -- properties -------------------------------------------------------------------------------------------------------------
+
+VOTES: st.SearchStrategy[list[Result]] = st.lists(st.sampled_from(list(MARKS.values())), min_size=1, max_size=7)
+
+
+@given(VOTES)
+def test_a_stricter_ensemble_never_passes_more(votes: list[Result]) -> None:
+    """Where K agree, K - 1 agree; where fewer than K can, fewer than K + 1 can."""
+    said = [verdict(votes, needed) for needed in range(1, len(votes) + 1)]
+    for loose, strict in zip(said, said[1:], strict=False):
+        assert not (strict == "passed" and loose != "passed")
+        assert not (loose == "failed" and strict != "failed")
+
+
+@given(VOTES, st.integers(1, 7), st.sampled_from(["passed", "failed"]))
+def test_a_settled_verdict_is_not_overturned_by_a_late_vote(votes: list[Result], needed: int, late: Result) -> None:
+    """Whatever a member that gave no score would have said, what is settled stays."""
+    before = verdict(votes, min(needed, len(votes)))
+    open_ = [at for at, vote in enumerate(votes) if vote not in ("passed", "failed")]
+    if before is not None and open_:
+        changed = [late if at == open_[0] else vote for at, vote in enumerate(votes)]
+        assert verdict(changed, min(needed, len(votes))) == before
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.fractions(0, 1, max_denominator=4), min_size=2))
+def test_a_ranking_agrees_with_itself_and_with_any_stretching_of_it(rates: dict[str, Fraction]) -> None:
+    """Only the order counts: halving every rate, or squaring it, changes nothing."""
+    assert share_of(compare(rates, rates)) == 1
+    assert share_of(compare(rates, {a: r / 2 for a, r in rates.items()})) == 1
+    assert share_of(compare(rates, {a: r * r for a, r in rates.items()})) == 1
+
+
+@given(st.permutations(list("abcdefgh")))
+def test_agreement_without_ties_is_kendalls_tau_moved_to_0_1(order: list[str]) -> None:
+    """share = (tau + 1) / 2, tau counted here by inversions of the permutation."""
+    at = [order.index(one) for one in "abcdefgh"]
+    inversions = sum(at[i] > at[j] for i in range(8) for j in range(i + 1, 8))
+    tau = Fraction(28 - 2 * inversions, 28)
+    assert share_of(compare(ranks("abcdefgh"), ranks("".join(order)))) == (tau + 1) / 2
+
+
+def test_eight_agents_and_three_simulators_from_runs() -> None:
+    """The paper's shape: 8 x 3, 28 pairs. Under `two`, four neighbours are swapped: 24 of 28 from the runs themselves."""
+    order = "abcdefgh"
+    table: dict[tuple[str, str], str] = {}
+    for simulator, ranking in (("one", order), ("two", "badcfehg"), ("three", order)):
+        for agent in order:
+            passed = 8 - ranking.index(agent)
+            table[agent, simulator] = "+" * passed + "-" * (9 - passed)
+    found = {(one.first, one.second): one for one in agreements(scores(table), resamples=50)}
+    assert found["one", "two"].share == pytest.approx(24 / 28)
+    assert found["one", "three"].share == 1.0
+    assert (found["one", "two"].pairs, found["one", "two"].opposed, found["one", "two"].tasks) == (28, 4, 9)
+    assert len(matrix(scores(table)).agents) == 8

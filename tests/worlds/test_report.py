@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bench.worlds.model import Detection, Fault, FaultLevel, Outcome, Side, Step, Trial, Verdict, Vote
 from bench.worlds.plots import Drawing, Line, Point, Series, Words, bars, curves, grid, png, svg
@@ -338,3 +340,29 @@ def test_two_runs_side_by_side_show_faults_detections_votes_and_words() -> None:
 def test_two_runs_of_two_tasks_are_not_compared() -> None:
     with pytest.raises(UsageError, match="two runs of one"):
         side_by_side(Run(trial("a"), ()), Run(trial("b"), ()))
+
+
+CALLS = st.lists(st.tuples(st.sampled_from(["look", "act"]), st.integers(0, 2)), max_size=12)
+
+
+@given(CALLS, CALLS)
+def test_every_call_of_both_runs_is_shown_once_and_in_order(left: list[tuple[str, int]], right: list[tuple[str, int]]) -> None:
+    one, two = ([step(at, tool, {"n": n}) for at, (tool, n) in enumerate(calls, 1)] for calls in (left, right))
+    rows = align(one, two)
+    assert [row.left for row in rows if row.left] == one
+    assert [row.right for row in rows if row.right] == two
+    assert all(row.left.tool == row.right.tool for row in rows if row.left and row.right)
+    assert all(row.same for row in align(one, one))
+
+
+@given(st.lists(st.tuples(st.text(max_size=20), st.floats(0, 1)), max_size=6), st.text(max_size=30))
+def test_any_names_give_tables_and_pictures_that_parse(rows: list[tuple[str, float]], name: str) -> None:
+    """Whatever a model or task is called: the CSV has its columns, the Markdown its cells, the SVG is XML."""
+    made = Table("x", name, (name, "rate"), tuple((text, Share(value, 0.0, 1.0, 3)) for text, value in rows))
+    parsed = list(csv.reader(io.StringIO(as_csv(made))))
+    assert len(parsed) == len(rows) + 1
+    assert {len(row) for row in parsed[1:]} <= {5}
+    lines = markdown(made).split("\n")
+    assert len(lines) == len(rows) + 5
+    drawing = bars(name, [Point(text, value, 0.0, 1.0, 3) for text, value in rows])
+    assert ET.fromstring(svg(drawing).decode()) is not None

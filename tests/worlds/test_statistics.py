@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -226,3 +227,56 @@ def test_shares_are_exact() -> None:
     scores = [run("t", "passed" if n < 1 else "failed", attempt=n) for n in range(3)]
     (found,) = passes(scores).values()
     assert Fraction(*found) == Fraction(1, 3)
+
+
+# -- properties -------------------------------------------------------------------------------------------------------------
+
+RESULTS = st.sampled_from(["passed", "failed", "infra_error", "invalid"])
+SCORES = st.lists(
+    st.builds(
+        Score, st.just("a"), st.just("s"), st.sampled_from(["t1", "t2", "t3"]), st.sampled_from(LEVELS), st.integers(1, 3), RESULTS
+    ),
+    max_size=40,
+)
+
+
+@given(SCORES)
+def test_every_run_is_in_exactly_one_column(scores: list[Score]) -> None:
+    found = rate(scores)
+    assert found.runs + found.infra + found.invalid == len(scores)
+    assert (found.value is None) == (found.interval is None) == (found.runs == 0)
+    if found.interval is not None and found.value is not None:
+        assert found.interval.low <= found.value + 1e-12 and found.value <= found.interval.high + 1e-12
+
+
+@given(SCORES, st.randoms(use_true_random=False))
+def test_the_order_of_runs_changes_nothing(scores: list[Score], chance: Any) -> None:
+    """Whichever finished first: concurrency never shows in a number."""
+    other = list(scores)
+    chance.shuffle(other)
+    assert rate(other) == rate(scores)
+    assert robustness(other, resamples=20) == robustness(scores, resamples=20)
+    assert pass_hat(other, 2, resamples=20) == pass_hat(scores, 2, resamples=20)
+
+
+@given(SCORES)
+def test_what_was_no_score_changes_no_rate(scores: list[Score]) -> None:
+    more = [*scores, run("t1", "infra_error"), run("t9", "invalid")]
+    assert (rate(more).value, rate(more).interval) == (rate(scores).value, rate(scores).interval)
+    one, two = robustness(more, resamples=20), robustness(scores, resamples=20)
+    assert one.r == two.r
+
+
+@given(SCORES)
+def test_pass_hat_never_rises_with_k_over_the_same_tasks(scores: list[Score]) -> None:
+    enough = [one for one in scores if passes(scores).get(one.task, (0, 0))[1] >= 3]
+    values = [pass_hat(enough, k, resamples=5).value for k in (1, 2, 3)]
+    known = [value for value in values if value is not None]
+    assert known == sorted(known, reverse=True)
+
+
+@given(SCORES)
+def test_groups_add_up(scores: list[Score]) -> None:
+    found = by(scores, lambda one: one.level)
+    assert sum(one.runs for one in found.values()) == rate(scores).runs
+    assert sum(one.passed for one in found.values()) == rate(scores).passed
