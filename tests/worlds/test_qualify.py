@@ -438,3 +438,30 @@ def test_an_empty_folder_has_no_diagnostics(tmp_path: Path) -> None:
         load_diagnostics(tmp_path)
     with pytest.raises(UsageError, match="no folder"):
         load_diagnostics(tmp_path / "none")
+
+
+def test_through_a_model_that_keeps_the_state_in_its_head() -> None:
+    """The original harness's way: no state is given, so the model must have it from the conversation."""
+
+    def answer(request: ModelRequest) -> ModelResponse:
+        full = FULL[request.session.split(":")[1]]
+        state, said = full.initial_state, ""
+        for message in request.messages:
+            if message.role == "user":
+                call = msgspec.json.decode(message.content.split("\n")[0])
+                tool = next(tool for tool in full.tools if tool.name == call["name"])
+                done = Offline(full).answer(tool, call["arguments"], state, (), full.today)
+                state, said = done.state, msgspec.json.encode(done.observation).decode()
+        return say(f"<observation>{said}</observation>")
+
+    def forgetful(request: ModelRequest) -> ModelResponse:
+        return answer(msgspec.structs.replace(request, messages=request.messages[-1:]))
+
+    for reply, passes in ((answer, True), (forgetful, False)):
+        model = Scripted({"*": reply})
+        found = qualify(
+            lambda environment, name, model=model: simulator_of("stateless", environment, model, name, FaultPlan()),  # type: ignore[misc]
+            SIDE, "stateless", "2025-03-10", DIAGNOSTICS,
+        )  # fmt: skip
+        assert found.qualified == passes
+        assert (found.marks["state_retention"].share >= 0.9) == passes
