@@ -99,7 +99,7 @@ class _Maker:
         self._stack.callback(radicale.close)
         radicale.admit(self._people, self._password)
         server = Server(radicale.url)
-        calendar = self._admitting(server, lambda people: radicale.admit(people, self._password))
+        calendar = self._dav(server, lambda people: radicale.admit(people, self._password))
         mail = MaildirMail(folder / "mail" / self._people.office, self._people, self._blobs)
         self._stack.callback(mail.close)
         port = _started(lambda port: mail.listen(port=port), EMBEDDED_SMTP)
@@ -113,13 +113,11 @@ class _Maker:
         server = dav_server(chosen)
         if chosen.baikal:
             root = Path(chosen.baikal)
-            return self._admitting(server, lambda people: baikal.admit(root, people, self._password))
-        return CalDav(self._http(), server, self._people, self._password, self._now, self._business())
+            return self._dav(server, lambda people: baikal.admit(root, people, self._password))
+        return self._dav(server)
 
-    def _admitting(self, server: Server, admit: Callable[[Directory], object]) -> CalendarCarrier:
-        made = _Admitting(self._http(), server, self._people, self._password, self._now, self._business())
-        made.admit = admit
-        return made
+    def _dav(self, server: Server, admit: Callable[[Directory], object] | None = None) -> CalendarCarrier:
+        return CalDav(self._http(), server, self._people, self._password, self._now, self._business(), admit)
 
     def _business(self) -> BusinessCalendar:
         return calendar_for(self._office.calendar)
@@ -146,14 +144,3 @@ def _started(start: Callable[[int], T], port: int) -> T:
 def _tag(kind: str, where: str) -> str:
     """Name a server in keys: short, and another for another server."""
     return f"{kind}-{hashlib.sha256(where.encode()).hexdigest()[:8]}"
-
-
-class _Admitting(CalDav):
-    """A calendar server whose accounts are ours to make, also those of people who join later."""
-
-    admit: Callable[[Directory], object]
-
-    def provision(self, people: Directory) -> None:
-        """Make the accounts, and then the calendars."""
-        self.admit(people)
-        super().provision(people)

@@ -99,6 +99,8 @@ class Translator:
         if e.change == "created":
             return self._created(e)
         entry = self._office.entries.get(self._id(e.entry))
+        if entry is None and e.change == "moved":
+            return self._created(e)  # its first time was refused: where it is now may do
         if entry is None:
             return Remark(f"{e.person} {e.change} a calendar event that the office does not have.")
         if e.change == "moved":

@@ -16,6 +16,7 @@ import msgspec
 from services.storage.outbox import Delivery
 from services.storage.writer import StoredJournal
 from simulator.arriving import Arrival
+from simulator.canonical import clean_text
 from simulator.carrying import (
     CARRIER_OF,
     BounceOut,
@@ -216,11 +217,13 @@ class Desk:
         return len(awaited)
 
     def _translated(self, translate: Translator, arrival: Arrival) -> InboundItem | None:
+        if f"in:{clean_text(arrival.key)}" in self._office.counts:
+            return None
         item = translate(arrival)
         if isinstance(item, Remark):
             self.remarks.append(item.text)
             return None
-        return None if f"in:{item.key}" in self._office.counts else item
+        return item
 
     def _settled(self, what: str, tag: str) -> bool:
         """Whether all that the last poll brought is in the log; then its cursor is kept."""

@@ -47,7 +47,7 @@ class CalDav:
         password_of: Callable[[str], str],
         clock: Callable[[], int],
         business: BusinessCalendar | None = None,
-        admit: Callable[[Directory], None] | None = None,
+        admit: Callable[[Directory], object] | None = None,
     ) -> None:
         self.server = server
         self.people = people

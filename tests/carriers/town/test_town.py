@@ -25,24 +25,42 @@ def test_an_office_that_ran_alone_is_carried_over(town: Town, plain: str) -> Non
     town.agrees()
 
 
-@pytest.mark.parametrize(
-    "kind", ["drop_after", *(pytest.param(k, marks=pytest.mark.slow) for k in ("drop", "500", "429"))]
-)
+KINDS = ["drop_after", *(pytest.param(k, marks=pytest.mark.slow) for k in ("drop", "500", "429", "slow"))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_servers_that_fail_now_and_then(town: Town, plain: str, kind: str) -> None:
-    """RELIABILITY 8: refused, told to come back later, dropped before and after they had it."""
+    """RELIABILITY 8: refused, told to come back later, made to wait, dropped before and after they had it."""
     headers = {"Retry-After": "0"} if kind == "429" else {}
     status = int(kind) if kind.isdigit() else 500
     word = "status" if kind.isdigit() else kind
     for server in (town.chat, town.mail):
-        server.faults.plan(*(Fault(word, status=status, headers=headers, skip=n * 2) for n in range(1, 12)))  # type: ignore[arg-type]
-    {"drop": town.calendar.refuse, "drop_after": town.calendar.drop}.get(
-        kind, lambda times: town.calendar.fail(status, times)
-    )(12)
+        server.faults.plan(
+            *(Fault(word, status=status, headers=headers, seconds=0.1, skip=n * 2) for n in range(1, 12))  # type: ignore[arg-type]
+        )
+    if kind == "drop":
+        town.calendar.refuse(12)
+    elif kind == "drop_after":
+        town.calendar.drop(12)
+    elif kind == "slow":
+        town.calendar.slow(0.1, 12)
+    else:
+        town.calendar.fail(status, 12)
     assert town.run(2) == plain
     for _ in range(20):
         if not town.waiting():
             break
         town.run(2)
+    assert town.waiting() == 0
+    town.agrees()
+
+
+@pytest.mark.slow
+def test_months_without_servers_are_carried_over(town: Town) -> None:
+    """Backfill: seven weeks of an office that ran alone, in order, each thing once."""
+    alone = town.run(50, carriers="none")
+    assert not town.mail.state()["messages"]
+    assert town.run(50) == alone
     assert town.waiting() == 0
     town.agrees()
 
