@@ -262,15 +262,16 @@ def _unknown_entity(seen: Any, state: Mapping[str, Any], stream: Stream) -> Any:
 def known_words(state: Any) -> set[str]:
     """Return every key and every text value of a state."""
     found: set[str] = set()
-    if isinstance(state, Mapping):
-        for key, value in state.items():
-            found.add(str(key))
-            found |= known_words(value)
-    elif isinstance(state, list):
-        for value in state:
-            found |= known_words(value)
-    elif isinstance(state, str):
-        found.add(state)
+    rest = [state]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            found.update(map(str, value))
+            rest.extend(value.values())
+        elif isinstance(value, list):
+            rest.extend(value)
+        elif isinstance(value, str):
+            found.add(value)
     return found
 
 

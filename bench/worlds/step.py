@@ -7,6 +7,7 @@ wrong is logged, and a change of the state that cannot stand is not made.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any, Protocol
 
 import msgspec
@@ -42,12 +43,17 @@ class SimulatorFailed(WorkFailed):
     """A simulator could not be brought to answer: the trial is invalid, whoever was under test."""
 
 
-class Past(msgspec.Struct, frozen=True):
+class Past(msgspec.Struct, frozen=True, dict=True):
     """An earlier call as the environment knows it."""
 
     tool: str
     arguments: dict[str, Any]
     observation: Any
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """What it told: every key and text of the observation."""
+        return frozenset(known_words(self.observation))
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -58,6 +64,10 @@ class Reply(msgspec.Struct, frozen=True):
     patch: tuple[dict[str, Any], ...] = ()
     detections: tuple[Detection, ...] = ()
     retried: bool = False
+
+
+def _heard(past: tuple[Past, ...]) -> frozenset[str]:
+    return frozenset().union(*(one.words for one in past))
 
 
 class Simulator(Protocol):
@@ -143,7 +153,7 @@ class Stateful(_Modelled):
         """Ask, judge, ask once more if need be. Raises `SimulatorFailed` where no answer can be used."""
         system = system_prompt(self._environment, with_state=False) + self._faults
         messages = (Message("system", system), Message("user", _call_text(tool, arguments, state, past, today)))
-        heard = frozenset(word for one in past for word in known_words(one.observation))
+        heard = _heard(past)
         reply, found = self._try(messages, tool, arguments, state, today, heard)
         if not any(finding.repair for finding in found):
             return reply or self._failed(found)
@@ -216,7 +226,7 @@ class Stateless(_Modelled):
             observation = _observation(said)
         if observation is None:
             raise SimulatorFailed("the simulator's answer holds no JSON observation between its tags, twice.")
-        heard = frozenset(word for one in past for word in known_words(one.observation))
+        heard = _heard(past)
         answer = Answer(tool, arguments, state, observation, None, None, heard)
         log += [finding.detection() for finding in findings(self._environment, answer, today)]
         return Reply(observation, state, (), tuple(log), len(log) > 0 and log[0].kind == "bad_json")
