@@ -78,7 +78,9 @@ def matrix(scores: Iterable[Score]) -> Matrix:
     agents, simulators = (tuple(sorted({cell[at] for cell in groups})) for at in (0, 1))
     cells = {a: {s: rate(groups[a, s]) for s in simulators if (a, s) in groups} for a in agents}
     full = [a for a in agents if all(s in cells[a] and cells[a][s].runs for s in simulators)]
-    means = {s: sum(cells[a][s].passed / cells[a][s].runs for a in full) / len(full) for s in simulators} if full else {}
+    means = (
+        {s: sum(cells[a][s].passed / cells[a][s].runs for a in full) / len(full) for s in simulators} if full else {}
+    )
     return Matrix(agents, simulators, cells, means)
 
 
@@ -104,9 +106,7 @@ def share_of(counts: tuple[int, int, int]) -> Fraction | None:
     return (alike + Fraction(half, 2)) / pairs if pairs else None
 
 
-def agreement(
-    scores: Iterable[Score], first: str, second: str, seed: int = 0, resamples: int = RESAMPLES
-) -> Agreement:
+def agreement(scores: Iterable[Score], first: str, second: str, seed: int = 0, resamples: int = RESAMPLES) -> Agreement:
     """Return the pairwise ranking agreement of two simulators, with a bootstrap interval over tasks.
 
     Only agents that both simulators have scored take part, and only tasks scored for every such agent under both, so
@@ -129,7 +129,14 @@ def agreement(
     note = f"{lost} tasks not scored in every cell left out" if lost else ""
     share = share_of(counts)
     return Agreement(
-        first, second, sum(counts), *counts, None if share is None else float(share), len(tasks), percentiles(draws), note
+        first,
+        second,
+        sum(counts),
+        *counts,
+        None if share is None else float(share),
+        len(tasks),
+        percentiles(draws),
+        note,
     )
 
 

@@ -129,7 +129,9 @@ def qualify_worlds(
         ModelOutage, BudgetExhausted: the certificate in hand is not made; the same call goes on.
     """
     if not simulator_models or mode not in ("stateful", "stateless"):
-        raise UsageError("Name a model for the role world, in the mode stateful or stateless: code needs no certificate.")
+        raise UsageError(
+            "Name a model for the role world, in the mode stateful or stateless: code needs no certificate."
+        )
     asked = load_diagnostics(diagnostics)
     found = []
     for one in simulator_models:
@@ -139,7 +141,14 @@ def qualify_worlds(
         taped = Taped(one.model, tape)
         try:
             made = qualify(
-                partial(_simulator, mode, taped), side, mode, issued, asked, threshold, repeats, partial(_named, progress, one.name)
+                partial(_simulator, mode, taped),
+                side,
+                mode,
+                issued,
+                asked,
+                threshold,
+                repeats,
+                partial(_named, progress, one.name),
             )
         finally:
             tape.close()
@@ -213,7 +222,9 @@ def synthesize_worlds(
     for one in chosen:
         progress(f"{one.id}: {one.title}")
         say = partial(_within, progress, one.id)
-        made.append(synthesize(one, generator.model, generator.side("model"), sides, out, effort, seed, concurrency, say))
+        made.append(
+            synthesize(one, generator.model, generator.side("model"), sides, out, effort, seed, concurrency, say)
+        )
     return made
 
 
@@ -233,7 +244,9 @@ def pair_worlds(results: Path, first: str, second: str) -> str:
 
 
 def _run(results: Path, trials: Sequence[Trial], name: str) -> Run:
-    fitting = [one for one in trials if run_name(one) == name] or [one for one in trials if run_name(one).startswith(name)]
+    fitting = [one for one in trials if run_name(one) == name] or [
+        one for one in trials if run_name(one).startswith(name)
+    ]
     if len(fitting) != 1:
         some = ", ".join(run_name(one) for one in (fitting or trials)[:4])
         what = "several runs are" if fitting else "no run is"

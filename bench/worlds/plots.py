@@ -154,7 +154,9 @@ def _curve(
             continue
         x, y = left + step * (at + 0.5), top + tall * (1 - _within(point.value))
         if point.low is not None and point.high is not None:
-            shapes.append(Line(x, top + tall * (1 - _within(point.low)), x, top + tall * (1 - _within(point.high)), colour))
+            shapes.append(
+                Line(x, top + tall * (1 - _within(point.low)), x, top + tall * (1 - _within(point.high)), colour)
+            )
         if before:
             shapes.append(Line(*before, x, y, colour, 2.0))
         shapes.append(Disc(x, y, 4, colour))
@@ -182,7 +184,10 @@ def _cell(point: Point | None, x: float, y: float, wide: float, tall: float) -> 
     if point is None:
         return [Box(x, y, wide - 2, tall - 2, "#f6f6f6")]
     if point.value is None:
-        return [Box(x, y, wide - 2, tall - 2, PALE), Words(x + wide / 2, y + tall / 2 + 4, "no score", 10, "middle", GREY)]
+        return [
+            Box(x, y, wide - 2, tall - 2, PALE),
+            Words(x + wide / 2, y + tall / 2 + 4, "no score", 10, "middle", GREY),
+        ]
     ink = PAPER if point.value > 0.7 else INK
     return [
         Box(x, y, wide - 2, tall - 2, _shade(point.value)),

@@ -32,7 +32,9 @@ HARNESS = "1"
 THRESHOLD = 0.9
 Dimension = Literal["state_retention", "rule_following", "entity_recall", "error_consistency"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
-MissKind = Literal["rule_invented", "rule_ignored", "entity_omitted", "entity_fabricated", "other_error", "other_value", "broke_off"]
+MissKind = Literal[
+    "rule_invented", "rule_ignored", "entity_omitted", "entity_fabricated", "other_error", "other_value", "broke_off"
+]
 _MOST_SHOWN = 300
 
 
@@ -141,7 +143,9 @@ def _probe_faults(environment: Environment, probes: Sequence[Probe]) -> list[str
             if tool is None:
                 faults.append(f"{probe.id}, call {number}: there is no tool `{call.tool}`.")
                 continue
-            faults += [f"{probe.id}, call {number}: {text}" for text in argument_faults(call.arguments, tool.parameters)]
+            faults += [
+                f"{probe.id}, call {number}: {text}" for text in argument_faults(call.arguments, tool.parameters)
+            ]
     return faults
 
 
@@ -316,7 +320,9 @@ def describe(certificate: Certificate) -> str:
     if certificate.misses:
         lines += ["", "## Wrong answers", ""]
         for miss in certificate.misses:
-            lines.append(f"- `{miss.probe}`, call {miss.number} ({miss.tests.replace('_', ' ')}): {miss.kind.replace('_', ' ')}")
+            lines.append(
+                f"- `{miss.probe}`, call {miss.number} ({miss.tests.replace('_', ' ')}): {miss.kind.replace('_', ' ')}"
+            )
             lines += [f"  - known: {_quoted(miss.known)}", f"  - answered: {_quoted(miss.seen)}"]
     if certificate.detections:
         told = ", ".join(f"{kind} {count}" for kind, count in certificate.detections.items())

@@ -55,7 +55,9 @@ def read_cards(place: Path) -> dict[str, ModelCard]:
     except OSError as fault:
         raise UsageError(f"{place} cannot be read: {fault.strerror}.") from fault
     except (yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as fault:
-        raise UsageError(f"{place} is no list of models: each is `name: {{family, generation, scale}}`. {fault}") from fault
+        raise UsageError(
+            f"{place} is no list of models: each is `name: {{family, generation, scale}}`. {fault}"
+        ) from fault
 
 
 def report(trials: Sequence[Trial], cards: Cards | None = None, seed: int = 0) -> Report:
@@ -72,9 +74,15 @@ def report(trials: Sequence[Trial], cards: Cards | None = None, seed: int = 0) -
 
 def write_report(folder: Path, found: Report) -> list[Path]:
     """Write a report; return its files. The same trials give the same bytes."""
-    parts = [found.head, *(markdown(table) if len(table.rows) <= _MOST_ROWS else _elsewhere(table) for table in found.tables)]
+    parts = [
+        found.head,
+        *(markdown(table) if len(table.rows) <= _MOST_ROWS else _elsewhere(table) for table in found.tables),
+    ]
     if found.plots:
-        parts.append("## Plots\n\n" + "\n".join(f"![{drawing.title}]({PLOTS}/{name}.svg)\n" for name, drawing in found.plots.items()))
+        parts.append(
+            "## Plots\n\n"
+            + "\n".join(f"![{drawing.title}]({PLOTS}/{name}.svg)\n" for name, drawing in found.plots.items())
+        )
     files: dict[str, bytes] = {REPORT: "\n".join(parts).encode()}
     files |= {f"{TABLES}/{table.name}.csv": as_csv(table).encode() for table in found.tables}
     for name, drawing in found.plots.items():
@@ -100,7 +108,10 @@ def _head(trials: Sequence[Trial]) -> str:
     ]  # fmt: skip
     modes = sorted({trial.simulator_mode for trial in trials})
     if modes != ["stateful"]:
-        lines += [f"Modes of the simulator: {', '.join(modes)}. `offline` runs declared effects by code; it is no model.", ""]
+        lines += [
+            f"Modes of the simulator: {', '.join(modes)}. `offline` runs declared effects by code; it is no model.",
+            "",
+        ]
     if many := mixed(trials):
         lines += [f"**{many} runs differ from another only in settings that no table shows** (the verifier, votes, the fault "
                   "plan, a changed environment). They are pooled here; report on each result folder alone to tell them apart.", ""]  # fmt: skip
@@ -125,7 +136,9 @@ def _plots(scores: Sequence[Score]) -> dict[str, Drawing]:
             points = [_point(industry, rate) for industry, rate in industries.items()]
             found[name] = bars(f"Completion by industry, all agents{under}, E0", points, _INTERVALS)
     if agents := by(clean, lambda one: one.agent):
-        found["agents"] = bars("Completion by agent, E0", [_point(name, rate) for name, rate in agents.items()], _INTERVALS)
+        found["agents"] = bars(
+            "Completion by agent, E0", [_point(name, rate) for name, rate in agents.items()], _INTERVALS
+        )
     met = {one.agent for one in named if one.level != "E0"}
     if struck := [one for one in named if one.agent in met]:
         found["faults"] = _curves("Completion under faults", struck, LEVELS, "agent", "level")
@@ -170,7 +183,9 @@ def _curves(title: str, scores: Sequence[Score], labels: Sequence[str], name: st
     groups = _split(scores, name)
     shown = list(groups)[:_SHOWN_SERIES]
     series = [
-        Series(one, tuple(_point(label, rate) for label, rate in by(groups[one], lambda s: str(getattr(s, axis))).items()))
+        Series(
+            one, tuple(_point(label, rate) for label, rate in by(groups[one], lambda s: str(getattr(s, axis))).items())
+        )
         for one in shown
     ]
     left = len(groups) - len(shown)

@@ -57,7 +57,9 @@ def side_by_side(left: Run, right: Run) -> str:
     """
     one, two = left.trial, right.trial
     if (one.task, one.environment) != (two.task, two.environment):
-        raise UsageError(f"{one.environment}/{one.task} and {two.environment}/{two.task} are two tasks; name two runs of one.")
+        raise UsageError(
+            f"{one.environment}/{one.task} and {two.environment}/{two.task} are two tasks; name two runs of one."
+        )
     lines = [
         f"# Two runs of {escape(one.task)} in {escape(one.environment)}", "",
         "| | left | right |", "| --- | --- | --- |",
@@ -67,7 +69,15 @@ def side_by_side(left: Run, right: Run) -> str:
     rows = align(left.steps, right.steps)
     lines += [f"| {_call(row.left)} | {_call(row.right)} | {_parted(row)} |" for row in rows]
     lines += ["", "## Criteria", "", "| criterion | left | right |", "| --- | --- | --- |", *_criteria(one, two)]
-    lines += ["", "## Last words", "", f"Left: {escape(one.final) or '(none)'}", "", f"Right: {escape(two.final) or '(none)'}", ""]
+    lines += [
+        "",
+        "## Last words",
+        "",
+        f"Left: {escape(one.final) or '(none)'}",
+        "",
+        f"Right: {escape(two.final) or '(none)'}",
+        "",
+    ]
     return "\n".join(lines)
 
 

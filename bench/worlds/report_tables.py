@@ -160,7 +160,17 @@ def robustness_table(scores: Sequence[Score], seed: int = 0) -> Table:
     for agent, simulator in sorted({(one.agent, one.simulator) for one in scores if one.level != "E0"}):
         found = robustness([one for one in scores if (one.agent, one.simulator) == (agent, simulator)], seed)
         cells = [share_of_rate(found.rates[level]) for level in LEVELS]
-        rows.append((agent, simulator, share_of_estimate(found.r, percent=False), found.worst, *cells, found.left_out, found.r.note))
+        rows.append(
+            (
+                agent,
+                simulator,
+                share_of_estimate(found.r, percent=False),
+                found.worst,
+                *cells,
+                found.left_out,
+                found.r.note,
+            )
+        )
     return Table(
         "robustness", "Robustness: R = min(E1, E2, E3) / E0",
         ("agent", "simulator", "R", "worst under", *LEVELS, "tasks left out", "note"), tuple(rows),
@@ -184,12 +194,16 @@ def groups(
 
 def efforts(scores: Sequence[Score]) -> Table:
     """The same model under different efforts."""
-    return groups("efforts", "Completion by effort (E0)", "effort", less_effort(scores), lambda one: one.effort, pooled=False)
+    return groups(
+        "efforts", "Completion by effort (E0)", "effort", less_effort(scores), lambda one: one.effort, pooled=False
+    )
 
 
 def less_effort(scores: Iterable[Score]) -> list[Score]:
     """Return the scores that say an effort, their agents named without it."""
-    return [msgspec.structs.replace(one, agent=one.agent.removesuffix(f" {one.effort}")) for one in scores if one.effort]
+    return [
+        msgspec.structs.replace(one, agent=one.agent.removesuffix(f" {one.effort}")) for one in scores if one.effort
+    ]
 
 
 def difficulty(trials: Sequence[Trial], scores: Sequence[Score]) -> Table:
@@ -267,7 +281,9 @@ def failures(trials: Sequence[Trial]) -> Table:
     for agent in sorted({label(trial.agent) for trial in trials}):
         failed = [trial for trial in trials if label(trial.agent) == agent and trial.outcome == "failed"]
         counts = Counter(kind for trial in failed for kind in set(trial.labels))
-        rows += [(agent, kind, count, _share(count, len(failed))) for kind, count in sorted(counts.items(), key=_commonest)]
+        rows += [
+            (agent, kind, count, _share(count, len(failed))) for kind, count in sorted(counts.items(), key=_commonest)
+        ]
         unlabelled = sum(not trial.labels for trial in failed)
         if unlabelled:
             rows.append((agent, "(not shown by code)", unlabelled, _share(unlabelled, len(failed))))
@@ -293,7 +309,10 @@ def detections(trials: Sequence[Trial]) -> Table:
             times = sum(trial.detections.get(kind, 0) for trial in own)
             rows.append((simulator, kind, _share(runs, len(own)), times, sum(trial.steps for trial in own)))
     return Table(
-        "detections", "What simulators were caught at", ("simulator", "kind", "runs", "times", "steps in all"), tuple(rows)
+        "detections",
+        "What simulators were caught at",
+        ("simulator", "kind", "runs", "times", "steps in all"),
+        tuple(rows),
     )
 
 
@@ -324,8 +343,15 @@ def runs(trials: Sequence[Trial]) -> Table:
 
 def markdown(table: Table) -> str:
     """Return a table as Markdown, with its title and note."""
-    lines = [f"## {escape(table.title)}", "", _line([escape(name) for name in table.columns]), _line(["---"] * len(table.columns))]
-    lines += [_line([shown(cell) if isinstance(cell, Share) else escape(str(cell)) for cell in row]) for row in table.rows]
+    lines = [
+        f"## {escape(table.title)}",
+        "",
+        _line([escape(name) for name in table.columns]),
+        _line(["---"] * len(table.columns)),
+    ]
+    lines += [
+        _line([shown(cell) if isinstance(cell, Share) else escape(str(cell)) for cell in row]) for row in table.rows
+    ]
     return "\n".join([*lines, "", *([table.note, ""] if table.note else [])])
 
 
@@ -340,7 +366,11 @@ def shown(cell: Cell) -> str:
     if cell.value is None:
         return "no score (n = 0)" if not cell.n else f"none (n = {cell.n})"
     scale, places, unit = (100, 1, " %") if cell.percent else (1, 3, "")
-    ends = f" [{scale * cell.low:.{places}f}, {scale * cell.high:.{places}f}]" if cell.low is not None and cell.high is not None else ""
+    ends = (
+        f" [{scale * cell.low:.{places}f}, {scale * cell.high:.{places}f}]"
+        if cell.low is not None and cell.high is not None
+        else ""
+    )
     return f"{scale * cell.value:.{places}f}{unit}{ends} n = {cell.n}"
 
 

@@ -93,7 +93,9 @@ def synthesize(
     folder = out / f"{scenario.id}-{settings[:12]}"
     tape = Tape(folder / TAPE, f"synthesis:{settings}")
     try:
-        return _Work(scenario, Taped(generator, tape), sides, folder, wanted, seed, settings, concurrency, progress).run()
+        return _Work(
+            scenario, Taped(generator, tape), sides, folder, wanted, seed, settings, concurrency, progress
+        ).run()
     finally:
         tape.close()
 
@@ -111,7 +113,9 @@ def _check(effort: Effort) -> None:
     if not 1 <= effort.topics <= SUBTOPICS or not 1 <= effort.levels <= 3:
         raise UsageError(f"There are 1 to {SUBTOPICS} sub-topics and 1 to 3 levels.")
     if effort.with_plan < 1 or effort.without < 2 or effort.repairs < 0:
-        raise UsageError("A candidate is run at least once with its plan and twice without, and repaired 0 or more times.")
+        raise UsageError(
+            "A candidate is run at least once with its plan and twice without, and repaired 0 or more times."
+        )
 
 
 class _Work:
@@ -131,7 +135,9 @@ class _Work:
             made = _Candidate(self, ground, topic).run()
             self.say(topic.id, WORDS[made.reason])
             candidates.append(made)
-        found = Synthesis(self.scenario.id, self.settings, ground, tuple(candidates), self.calls, self.model.cost_micros)
+        found = Synthesis(
+            self.scenario.id, self.settings, ground, tuple(candidates), self.calls, self.model.cost_micros
+        )
         write_whole(self.folder / RECORD, found)
         (self.folder / REPORT).write_text(describe(found), "utf-8")
         return found
@@ -143,7 +149,9 @@ class _Work:
             answer, faults, said = self.ask("ground", attempt, talk, Ground)
             faults = faults or (ground_faults(answer) if answer else [])
             if answer is not None and not faults:
-                self.say("ground", f"{len(answer.subtopics)} sub-topics, a reference of {len(answer.reference)} characters")
+                self.say(
+                    "ground", f"{len(answer.subtopics)} sub-topics, a reference of {len(answer.reference)} characters"
+                )
                 return answer
             if said is None:
                 break

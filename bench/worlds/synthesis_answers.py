@@ -28,7 +28,16 @@ TOOLS = (2, 10)
 STATE_BYTES = 40_000
 OVERLAP = 0.5
 """Two sub-topics that share this part of the smaller one's longer words overlap."""
-CAUSES = ("rules_contradict", "state_lacks", "tool_missing", "plan_wrong", "criteria_wrong", "too_easy", "too_hard", "other")
+CAUSES = (
+    "rules_contradict",
+    "state_lacks",
+    "tool_missing",
+    "plan_wrong",
+    "criteria_wrong",
+    "too_easy",
+    "too_hard",
+    "other",
+)
 _LONG_WORD = re.compile(r"\w{5,}")
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -97,7 +106,9 @@ def ground_messages(scenario: Scenario, seed: int) -> tuple[Message, ...]:
     return _messages(told, {"scenario": msgspec.to_builtins(scenario), "seed": seed})
 
 
-def candidate_messages(scenario: Scenario, ground: Ground, topic: Subtopic, levels: int, seed: int) -> tuple[Message, ...]:
+def candidate_messages(
+    scenario: Scenario, ground: Ground, topic: Subtopic, levels: int, seed: int
+) -> tuple[Message, ...]:
     """Ask for a candidate of one sub-topic."""
     told = _CANDIDATE.format(levels=", ".join(map(str, range(1, levels + 1))), least=TOOLS[0], most=TOOLS[1])
     facts = {
@@ -121,7 +132,9 @@ def repair_message(diagnosis: Diagnosis) -> Message:
 def faults_message(faults: Sequence[str]) -> Message:
     """Show a generator what is wrong with its answer."""
     listed = "\n".join(f"- {fault}" for fault in faults[:40])
-    return Message("user", f"Your answer has these faults:\n{listed}\nAnswer again, in full, with all of them corrected.")
+    return Message(
+        "user", f"Your answer has these faults:\n{listed}\nAnswer again, in full, with all of them corrected."
+    )
 
 
 def _messages(told: str, facts: dict[str, Any]) -> tuple[Message, ...]:
@@ -155,12 +168,17 @@ def ground_faults(ground: Ground) -> list[str]:
         faults.append(f"There are {len(topics)} sub-topics; exactly {SUBTOPICS} are wanted.")
     for what in ("id", "title"):
         values = [getattr(one, what).strip().lower() for one in topics]
-        faults += [f"The {what} `{value}` is used twice." for value in sorted({v for v in values if values.count(v) > 1})]
+        faults += [
+            f"The {what} `{value}` is used twice." for value in sorted({v for v in values if values.count(v) > 1})
+        ]
     faults += [f"`{one.id}` is no id: lower case words joined by hyphens." for one in topics if not _is_id(one.id)]
     words = {at: set(_LONG_WORD.findall(one.focus.lower())) for at, one in enumerate(topics)}
     faults += [f"The focus of `{topics[at].id}` says too little." for at in words if len(words[at]) < 4]
     for a, b in combinations(words, 2):
-        if len(words[a] & words[b]) >= OVERLAP * max(1, min(len(words[a]), len(words[b]))) and min(len(words[a]), len(words[b])) >= 4:
+        if (
+            len(words[a] & words[b]) >= OVERLAP * max(1, min(len(words[a]), len(words[b])))
+            and min(len(words[a]), len(words[b])) >= 4
+        ):
             faults.append(f"The sub-topics `{topics[a].id}` and `{topics[b].id}` overlap: make them different.")
     size, (least, most) = len(ground.reference.strip()), REFERENCE
     if not least <= size <= most:
@@ -199,7 +217,9 @@ def schema_faults(draft: Draft) -> list[str]:
 
 def world_faults(draft: Draft, world: World, levels: int) -> list[str]:
     """Say what else is wrong with a candidate before it runs."""
-    faults = [f"{_where(place)}: {text}" for place, text in (*environment_faults(world.environment), *task_faults(world))]
+    faults = [
+        f"{_where(place)}: {text}" for place, text in (*environment_faults(world.environment), *task_faults(world))
+    ]
     wanted, given = list(range(1, levels + 1)), sorted(task.level for task in draft.tasks)
     if given != wanted:
         faults.append(f"There are tasks at the levels {given}; exactly one at each of {wanted} is wanted.")
@@ -219,4 +239,6 @@ def world_faults(draft: Draft, world: World, levels: int) -> list[str]:
 
 
 def _where(place: Iterable[str | int]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".") or "the candidate"
+    return (
+        "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".") or "the candidate"
+    )

@@ -111,7 +111,13 @@ def choose(measured: Sequence[Measured]) -> Measured | None:
 
 def reason_of(measured: Sequence[Measured]) -> Reason:
     """Return the reason of a candidate whose every level goes: the one that is nearest to being of use."""
-    order: tuple[Reason, ...] = ("infrastructure", "always_passes", "always_fails", "unsolvable_with_plan", "cannot_be_played")
+    order: tuple[Reason, ...] = (
+        "infrastructure",
+        "always_passes",
+        "always_fails",
+        "unsolvable_with_plan",
+        "cannot_be_played",
+    )
     reasons = {one.reason for one in measured}
     return next((reason for reason in order if reason in reasons), "invalid")
 

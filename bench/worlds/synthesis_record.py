@@ -145,5 +145,7 @@ def _round(each: Round) -> list[str]:
         lines.append(f"- level {one.level}: {told}: {WORDS[one.reason]}")
     if each.diagnosis:
         found = each.diagnosis
-        lines.append(f"- diagnosis ({escape(found.cause)}): {escape(found.explanation)} To change: {escape(found.change)}")
+        lines.append(
+            f"- diagnosis ({escape(found.cause)}): {escape(found.explanation)} To change: {escape(found.change)}"
+        )
     return [*lines, ""]

@@ -29,7 +29,11 @@ def ground(count: int = 16, reference: str = "A valve is closed before its tank 
     """Sub-topics that share no long word; the first four are the candidates of the tests."""
     names = [*TOPICS, *(f"other-{at}" for at in range(4, 16))][:count]
     topics = [
-        {"id": name, "title": f"Topic {name}", "focus": " ".join(f"{name.replace('-', '')}{word}word" for word in "abcdef")}
+        {
+            "id": name,
+            "title": f"Topic {name}",
+            "focus": " ".join(f"{name.replace('-', '')}{word}word" for word in "abcdef"),
+        }
         for name in names
     ]
     return {"subtopics": topics, "reference": reference}
@@ -77,7 +81,9 @@ WHY = {"cause": "other", "explanation": "The runs say so.", "change": "Make it d
 
 def generator(**answers: Any) -> Scripted:
     """A generator: `ground` and each topic answer with a list of drafts or responses; every diagnosis is the same."""
-    rules: dict[Any, Any] = {f"synthesize:tank-farm:{name}": [_said(one) for one in said] for name, said in answers.items()}
+    rules: dict[Any, Any] = {
+        f"synthesize:tank-farm:{name}": [_said(one) for one in said] for name, said in answers.items()
+    }
     if "ground" not in answers:
         rules["synthesize:tank-farm:ground"] = [text(ground())]
     rules["*"] = text(WHY)

@@ -43,7 +43,9 @@ def test_a_brief_can_be_worked_from(scenario: Scenario) -> None:
 def test_no_two_briefs_are_one_in_other_clothes() -> None:
     """Words of five letters and more: no pair shares more than a third of the smaller one's."""
     words = {name: set(re.findall(r"[a-z]{5,}", one.brief.lower())) - {"agent"} for name, one in SCENARIOS.items()}
-    near = [(a, b) for a, b in combinations(words, 2) if len(words[a] & words[b]) > min(len(words[a]), len(words[b])) / 3]
+    near = [
+        (a, b) for a, b in combinations(words, 2) if len(words[a] & words[b]) > min(len(words[a]), len(words[b])) / 3
+    ]
     assert near == []
 
 

@@ -196,7 +196,9 @@ def test_an_invented_rule_is_told_apart() -> None:
 
 def test_a_person_dropped_from_a_roster_is_an_omission() -> None:
     def drops(tool: Tool, _a: dict[str, Any], _s: dict[str, Any], reply: Reply, _count: int) -> Reply:
-        lists = {name: value[:-1] for name, value in reply.observation.items() if isinstance(value, list) and len(value) > 3}
+        lists = {
+            name: value[:-1] for name, value in reply.observation.items() if isinstance(value, list) and len(value) > 3
+        }
         return says(reply, {**reply.observation, **lists})
 
     found = ask(drops)
@@ -207,7 +209,9 @@ def test_a_person_dropped_from_a_roster_is_an_omission() -> None:
 def test_a_truck_that_is_not_there_is_a_fabrication() -> None:
     def adds(tool: Tool, arguments: dict[str, Any], _s: dict[str, Any], reply: Reply, _count: int) -> Reply:
         if reply.observation.get("code") == "UNKNOWN_TRUCK":
-            return says(reply, {"id": arguments["truck"], "carrier": "Marlow Haulage", "length": 12, "pallets": 0, "bay": None})
+            return says(
+                reply, {"id": arguments["truck"], "carrier": "Marlow Haulage", "length": 12, "pallets": 0, "bay": None}
+            )
         if tool.name == "list_bays":
             more = [*reply.observation["bays"], {"id": "B7", "length": 14, "truck": None}]
             return says(reply, {"bays": more})
@@ -287,11 +291,14 @@ def test_what_was_caught_on_the_way_is_in_the_certificate() -> None:
 
 def test_through_a_model_with_state_patches() -> None:
     """The whole way: a scripted model answers the stateful prompt as a perfect simulator would."""
+
     def answer(request: ModelRequest) -> ModelResponse:
         """Read the call and the state out of the prompt; asked to look again, stand by the answer."""
         lines = request.messages[1].content.split("\n")
         full = FULL[request.session.split(":")[1]]
-        state = msgspec.json.decode(lines[lines.index(next(one for one in lines if one.startswith("The state now"))) + 1])
+        state = msgspec.json.decode(
+            lines[lines.index(next(one for one in lines if one.startswith("The state now"))) + 1]
+        )
         call = msgspec.json.decode(next(one for one in lines if one.startswith('{"') and '"arguments"' in one))
         tool = next(tool for tool in full.tools if tool.name == call["name"])
         done = Offline(full).answer(tool, call["arguments"], state, (), full.today)
@@ -413,10 +420,19 @@ def copied(tmp_path: Path, probes: str) -> Path:
 @pytest.mark.parametrize(
     ("probes", "fault"),
     [
-        ("probes: [{id: a, text: t, calls: [{tool: none, arguments: {}, tests: entity_recall}]}]", "there is no tool `none`"),
-        ("probes: [{id: a, text: t, calls: [{tool: find_items, arguments: {}, tests: entity_recall}]}]", "kind missing"),
+        (
+            "probes: [{id: a, text: t, calls: [{tool: none, arguments: {}, tests: entity_recall}]}]",
+            "there is no tool `none`",
+        ),
+        (
+            "probes: [{id: a, text: t, calls: [{tool: find_items, arguments: {}, tests: entity_recall}]}]",
+            "kind missing",
+        ),
         ("probes: [{id: a, text: t, calls: [{tool: find_items, arguments: {kind: x}}]}]", "no call is scored"),
-        ("probes: [{id: a, text: t, calls: [{tool: find_items, arguments: {kind: x}, tests: luck}]}]", "cannot be read"),
+        (
+            "probes: [{id: a, text: t, calls: [{tool: find_items, arguments: {kind: x}, tests: luck}]}]",
+            "cannot be read",
+        ),
         ("[", "cannot be read"),
     ],
 )

@@ -98,7 +98,9 @@ def test_industries_for_each_agent_and_for_all() -> None:
         *trials("+-", industry="Farms"), *trials("++", industry="Banks"), *trials("--", industry="Banks", agent="m2"),
         *trials("-", "E1", industry="Farms"),
     ])  # fmt: skip
-    rows = [(row[0], row[2], row[3].value, row[3].n) for row in table(found, "industries").rows if isinstance(row[3], Share)]
+    rows = [
+        (row[0], row[2], row[3].value, row[3].n) for row in table(found, "industries").rows if isinstance(row[3], Share)
+    ]
     assert rows == [
         ("all agents", "Banks", 0.5, 4), ("all agents", "Farms", 0.5, 2), ("m1", "Banks", 1.0, 2), ("m1", "Farms", 0.5, 2),
         ("m2", "Banks", 0.0, 2),
@@ -108,7 +110,9 @@ def test_industries_for_each_agent_and_for_all() -> None:
 def test_scale_generation_and_effort_need_to_be_known() -> None:
     assert {one.name for one in all_tables(trials("+"))} == {"completion", "difficulty", "runs"}
     cards = {"m1": ModelCard("M", "1", "8B"), "m2": ModelCard("M", "2", "70B")}
-    found = all_tables([*trials("+-"), *trials("++", agent="m2"), *trials("+", effort="high"), *trials("-", effort="low")], cards)
+    found = all_tables(
+        [*trials("+-"), *trials("++", agent="m2"), *trials("+", effort="high"), *trials("-", effort="low")], cards
+    )
     assert [row[:3] for row in table(found, "scales").rows if row[0] == "all agents"] == [
         ("all agents", "sim", "70B"), ("all agents", "sim", "8B"),
     ]  # fmt: skip
@@ -119,7 +123,10 @@ def test_scale_generation_and_effort_need_to_be_known() -> None:
 def test_difficulty_and_consistency() -> None:
     found = all_tables([*trials("++-"), *trials("+--", attempt=2)])
     rows = table(found, "consistency").rows
-    assert [(row[2], row[3].value) for row in rows if isinstance(row[3], Share)] == [(1, 0.5), (2, pytest.approx(1 / 3))]
+    assert [(row[2], row[3].value) for row in rows if isinstance(row[3], Share)] == [
+        (1, 0.5),
+        (2, pytest.approx(1 / 3)),
+    ]
     (hard,) = table(all_tables([trial(level=3)]), "difficulty").rows
     assert hard[:3] == ("m1", "sim", "3")
 
@@ -146,12 +153,20 @@ def test_kinds_of_failure_are_shares_of_failed_runs() -> None:
         trial("c", "failed"), trial("d", labels=("repeated_calls",)), trial("e", "infra_error", labels=("no_calls",)),
     ]  # fmt: skip
     rows = table(all_tables(runs), "failures").rows
-    assert [(row[1], row[2]) for row in rows] == [("subgoal_missing", 2), ("gave_up_at_first_error", 1), ("(not shown by code)", 1)]
+    assert [(row[1], row[2]) for row in rows] == [
+        ("subgoal_missing", 2),
+        ("gave_up_at_first_error", 1),
+        ("(not shown by code)", 1),
+    ]
     assert isinstance(rows[0][3], Share) and rows[0][3].value == pytest.approx(2 / 3) and rows[0][3].n == 3
 
 
 def test_what_simulators_were_caught_at() -> None:
-    runs = [trial("a", detections={"fabricated_entity": 3}, steps=10), trial("b", steps=5), trial("c", "infra_error", steps=9)]
+    runs = [
+        trial("a", detections={"fabricated_entity": 3}, steps=10),
+        trial("b", steps=5),
+        trial("c", "infra_error", steps=9),
+    ]
     (row,) = table(all_tables(runs), "detections").rows
     assert row[:2] == ("sim", "fabricated_entity")
     assert isinstance(row[2], Share) and (row[2].value, row[2].n) == (0.5, 2)
@@ -172,14 +187,32 @@ def test_a_task_is_known_by_its_environment_too() -> None:
 def test_rates_under_different_simulators_are_never_pooled() -> None:
     """Agent m1 passes all under one simulator and none under the other: nowhere does it stand at one half."""
     cards = {"m1": ModelCard("M", "1", "8B")}
-    runs = [*trials("++", industry="Banks", effort="low"), *trials("--", industry="Banks", effort="low", simulator="other")]
+    runs = [
+        *trials("++", industry="Banks", effort="low"),
+        *trials("--", industry="Banks", effort="low", simulator="other"),
+    ]
     runs += [*trials("++", "E1", effort="low")]
     found = report(runs, cards)
-    shares = [cell for one in found.tables for row in one.rows for cell in row if isinstance(cell, Share) and one.name != "agreement"]
+    shares = [
+        cell
+        for one in found.tables
+        for row in one.rows
+        for cell in row
+        if isinstance(cell, Share) and one.name != "agreement"
+    ]
     assert {cell.value for cell in shares} <= {0.0, 1.0, None}
     for name, drawing in found.plots.items():
         assert not any(isinstance(shape, Words) and shape.text.startswith("50.0 %") for shape in drawing.shapes), name
-    assert set(found.plots) == {"industries-1", "industries-2", "agents", "faults", "matrix", "efforts", "generations", "scales"}
+    assert set(found.plots) == {
+        "industries-1",
+        "industries-2",
+        "agents",
+        "faults",
+        "matrix",
+        "efforts",
+        "generations",
+        "scales",
+    }
 
 
 # -- forms --------------------------------------------------------------------------------------------------------------
@@ -193,7 +226,9 @@ def test_markdown_keeps_hostile_names_in_their_cell() -> None:
 
 
 def test_csv_spreads_shares_and_disarms_formulas() -> None:
-    text = as_csv(Table("x", "T", ("agent", "rate"), (("=cmd()", Share(0.5, 0.25, 0.75, 8)), ("-1", Share(None, None, None, 0)))))
+    text = as_csv(
+        Table("x", "T", ("agent", "rate"), (("=cmd()", Share(0.5, 0.25, 0.75, 8)), ("-1", Share(None, None, None, 0))))
+    )
     assert list(csv.reader(io.StringIO(text))) == [
         ["agent", "rate", "rate low", "rate high", "rate n"],
         ["'=cmd()", "0.500000", "0.250000", "0.750000", "8"],
@@ -241,7 +276,10 @@ def test_the_head_says_what_the_runs_were() -> None:
 
 
 def test_every_run_is_listed_with_how_it_failed(tmp_path: Path) -> None:
-    runs = [trial("a", "failed", labels=("no_calls", "step_limit"), settings="f" * 32, usage={"agent": Usage(100, 0, 20)}), trial("b")]
+    runs = [
+        trial("a", "failed", labels=("no_calls", "step_limit"), settings="f" * 32, usage={"agent": Usage(100, 0, 20)}),
+        trial("b"),
+    ]
     rows = table(all_tables(runs), "runs").rows
     assert rows[0][0] == "f" * 32 + "-1" and rows[0][7:9] == ("failed", "no_calls, step_limit") and rows[0][11] == 120
     write_report(tmp_path, report([*runs, *(trial(f"t{at}") for at in range(130))]))
@@ -328,7 +366,9 @@ def test_two_runs_side_by_side_show_faults_detections_votes_and_words() -> None:
         verdicts=(Verdict("done", False, "panel", votes, overruled="`look` was never called"),),
     )  # fmt: skip
     struck = step(1, "look", {"id": 1}, {"error": "HTTP 500"}, status="faulted", fault=Fault("http_500"))
-    odd = step(2, "act", None, "x", raw="{broken", status="bad_arguments", detections=(Detection("invented_rule", "t", True),))
+    odd = step(
+        2, "act", None, "x", raw="{broken", status="bad_arguments", detections=(Detection("invented_rule", "t", True),)
+    )
     text = side_by_side(Run(good, (step(1, "look", {"id": 1}, {"ok": True}),)), Run(bad, (struck, odd)))
     assert "| outcome | passed | failed |" in text and "| kinds of failure | - | gave_up_at_first_error |" in text
     assert "faulted; fault: http_500" in text and "saw other things" in text
@@ -346,7 +386,9 @@ CALLS = st.lists(st.tuples(st.sampled_from(["look", "act"]), st.integers(0, 2)),
 
 
 @given(CALLS, CALLS)
-def test_every_call_of_both_runs_is_shown_once_and_in_order(left: list[tuple[str, int]], right: list[tuple[str, int]]) -> None:
+def test_every_call_of_both_runs_is_shown_once_and_in_order(
+    left: list[tuple[str, int]], right: list[tuple[str, int]]
+) -> None:
     one, two = ([step(at, tool, {"n": n}) for at, (tool, n) in enumerate(calls, 1)] for calls in (left, right))
     rows = align(one, two)
     assert [row.left for row in rows if row.left] == one

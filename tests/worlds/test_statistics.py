@@ -234,7 +234,13 @@ def test_shares_are_exact() -> None:
 RESULTS = st.sampled_from(["passed", "failed", "infra_error", "invalid"])
 SCORES = st.lists(
     st.builds(
-        Score, st.just("a"), st.just("s"), st.sampled_from(["t1", "t2", "t3"]), st.sampled_from(LEVELS), st.integers(1, 3), RESULTS
+        Score,
+        st.just("a"),
+        st.just("s"),
+        st.sampled_from(["t1", "t2", "t3"]),
+        st.sampled_from(LEVELS),
+        st.integers(1, 3),
+        RESULTS,
     ),
     max_size=40,
 )

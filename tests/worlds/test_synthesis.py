@@ -80,7 +80,12 @@ def test_the_figures_by_hand(tmp_path: Path) -> None:
 def test_repairs_are_bounded_and_recorded(tmp_path: Path) -> None:
     """One repair: two versions of each that goes, a diagnosis after the first measured one and none after the last."""
     found = by_topic(make(tmp_path, four()))
-    assert {topic: len(one.rounds) for topic, one in found.items()} == {"good": 1, "unsolvable": 2, "trivial": 2, "invalid": 2}
+    assert {topic: len(one.rounds) for topic, one in found.items()} == {
+        "good": 1,
+        "unsolvable": 2,
+        "trivial": 2,
+        "invalid": 2,
+    }
     assert [each.diagnosis is not None for each in found["trivial"].rounds] == [True, False]
     assert all(each.faults and "nonsense" not in each.faults[0] for each in found["invalid"].rounds)
 
@@ -216,7 +221,9 @@ def test_an_environment_that_code_cannot_play_is_sent_back_where_code_is_to_play
     silent = draft("good")
     del silent["tools"][0]["effect"]
     (one,) = make(tmp_path, generator(good=[silent, draft("good")]), effort=ONE).candidates
-    assert one.kept and one.rounds[0].faults == ("Each tool needs its `effect`: without it no code can play the environment.",)
+    assert one.kept and one.rounds[0].faults == (
+        "Each tool needs its `effect`: without it no code can play the environment.",
+    )
 
 
 def test_a_refusal_ends_a_candidate_and_not_the_synthesis(tmp_path: Path) -> None:
@@ -290,7 +297,12 @@ def test_a_solver_that_gives_out_runs_nothing_twice(tmp_path: Path, after: int) 
     solver, model = Solver(), four()
     with pytest.raises(BudgetExhausted):
         synthesize(
-            SCENARIO, model, GENERATOR, sides(Dying(solver.model, after, lambda: BudgetExhausted("used up"))), tmp_path, SMALL
+            SCENARIO,
+            model,
+            GENERATOR,
+            sides(Dying(solver.model, after, lambda: BudgetExhausted("used up"))),
+            tmp_path,
+            SMALL,
         )
     found = make(tmp_path, model, solver)
     assert {one.topic: one.reason for one in found.candidates}["good"] == "kept"
@@ -390,7 +402,9 @@ def test_a_process_that_dies_again_and_again_pays_for_nothing_twice(tmp_path: Pa
     whole (RULE 2)."""
     codes: list[int] = []
     while not codes or codes[-1] == 9:
-        done = subprocess.run([sys.executable, "-c", CHILD, str(tmp_path), "9"], cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, str(tmp_path), "9"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
         assert done.returncode in (0, 9), done.stderr
         codes.append(done.returncode)
         assert len(codes) < 20

@@ -138,7 +138,12 @@ def test_each_fault_of_a_task_is_told(change: dict[str, Any], fault: str) -> Non
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"type": "object", "properties": {"a": {"type": "nonsense"}}}, {"type": "array"}, {}, {"type": "object", "required": "a"}],
+    [
+        {"type": "object", "properties": {"a": {"type": "nonsense"}}},
+        {"type": "array"},
+        {},
+        {"type": "object", "required": "a"},
+    ],
 )
 def test_invalid_schemas_are_told_by_tool(parameters: dict[str, Any]) -> None:
     tools = draft("x")["tools"]
@@ -152,7 +157,11 @@ def test_the_ground_is_sixteen_different_things() -> None:
     twice = ground()
     twice["subtopics"][3] = twice["subtopics"][2]
     told = " ".join(ground_faults(msgspec.convert(twice, Ground)))
-    assert "The id `trivial` is used twice." in told and "The title `topic trivial` is used twice." in told and "overlap" in told
+    assert (
+        "The id `trivial` is used twice." in told
+        and "The title `topic trivial` is used twice." in told
+        and "overlap" in told
+    )
     vague = ground()
     vague["subtopics"][0] |= {"focus": "Things.", "id": "Not An Id"}
     told = " ".join(ground_faults(msgspec.convert(vague, Ground)))

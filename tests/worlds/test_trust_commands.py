@@ -44,7 +44,9 @@ def playing(environments: dict[str, Environment], spoil: str = "") -> Scripted:
 
     def answer(request: ModelRequest) -> ModelResponse:
         lines = request.messages[1].content.split("\n")
-        state = msgspec.json.decode(lines[lines.index(next(one for one in lines if one.startswith("The state now"))) + 1])
+        state = msgspec.json.decode(
+            lines[lines.index(next(one for one in lines if one.startswith("The state now"))) + 1]
+        )
         asked = msgspec.json.decode(next(one for one in lines if one.startswith('{"') and '"arguments"' in one))
         for environment in environments.values():
             tool = environment.tool(asked["name"])
@@ -66,7 +68,9 @@ def _as_answer(
 
 def agent(tank: str) -> Scripted:
     """An agent that closes one valve and is done."""
-    return Scripted({"*": lambda request: say("Done.") if request.messages[-1].role == "tool" else call("close_valve", tank=tank)})
+    return Scripted(
+        {"*": lambda request: say("Done.") if request.messages[-1].role == "tool" else call("close_valve", tank=tank)}
+    )
 
 
 def role(name: str, model: Model) -> RoleModel:
@@ -128,7 +132,10 @@ def test_good_and_bad_simulators_get_their_certificates(tmp_path: Path) -> None:
         [role("good", playing(full)), role("bad", playing(full, spoil="load_pallets"))], tmp_path, issued="2025-03-10",
         progress=said.append,
     )  # fmt: skip
-    assert [(one.simulator, one.qualified) for one in found] == [(Side("model", "good"), True), (Side("model", "bad"), False)]
+    assert [(one.simulator, one.qualified) for one in found] == [
+        (Side("model", "good"), True),
+        (Side("model", "bad"), False),
+    ]
     assert "good: qualified" in said and "bad: not qualified" in said and "bad: sums-are-kept: 3 wrong" in said
     assert len(list(tmp_path.glob("certificate-*.md"))) == 2
 
@@ -226,7 +233,9 @@ def test_scenarios_are_listed_and_unknown_ones_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no certificate"):
         synthesize_worlds(["bed-allocation"], tmp_path, certificates=tmp_path, **roles)
     own = tmp_path / "own.yaml"
-    own.write_text("industries: [{id: i, title: I, domains: [{id: d, title: D, scenarios: [{id: s, title: S, brief: B}]}]}]")
+    own.write_text(
+        "industries: [{id: i, title: I, domains: [{id: d, title: D, scenarios: [{id: s, title: S, brief: B}]}]}]"
+    )
     assert [one.id for one in list_scenarios(own)] == ["s"]
     with pytest.raises(UsageError, match="cannot be read as a catalogue"):
         list_scenarios(tmp_path / "none.yaml")
