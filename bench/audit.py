@@ -28,6 +28,9 @@ from simulator.records import File, FileRef
 
 CANARY = re.compile(rb"officetown[-_]canary[-_]?\w*", re.IGNORECASE)
 FindingKind = Literal["manifest", "mounts", "time", "later", "rubric", "solution", "canary", "evidence"]
+REVISION = "revision.json"
+"""Which review a revised snapshot was made from (`bench.expert_revising`); on the evaluator's side."""
+TASK = f"{ROOTS['task']}/TASK.md"
 _MOST = 50
 _TELLTALE = (b"tests/rubric.json", b"officetown-rubric/", b"officetown-snapshot/", b"/logs/verifier/reward.json")
 _LEAST_TEXT = 24
@@ -203,9 +206,24 @@ def _equal(snapshot: Snapshot, moment: Moment) -> Iterator[Leak]:
         yield Leak("mounts", path, "it was not there at that moment")
     for path in sorted(there.keys() - here.keys()):
         yield Leak("mounts", path, "it was there at that moment and is missing")
+    revised = revised_task(snapshot)
     for path in sorted(here.keys() & there.keys()):
-        if here[path] != there[path]:
+        if here[path] != there[path] and (path, here[path][0]) != (TASK, revised):
             yield Leak("mounts", path, "it is not as it was at that moment")
+
+
+def revised_task(snapshot: Snapshot) -> str:
+    """Return the hash of the task's text where experts revised it, and say so in the folder; empty where they did not.
+
+    Their words are none of that moment: they are held against what came later, as everything visible is.
+    """
+    if not any(listed.path == REVISION for listed in snapshot.manifest.files):
+        return ""
+    try:
+        said = json.loads(snapshot.read(REVISION))["task_sha256"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return said if isinstance(said, str) else ""
 
 
 def _later(snapshot: Snapshot, moment: Moment, index: SpanIndex) -> Iterator[Leak]:
