@@ -20,13 +20,18 @@ def instant(office: Office, text: str) -> int:
         except ValueError:
             continue
         day = moment.date().isoformat()
-        return calendar.at(day, moment.hour * 60 + moment.minute) if minutes is None else calendar.at(day, minutes) - 1
+        try:
+            if minutes is None:
+                return calendar.at(day, moment.hour * 60 + moment.minute)
+            return calendar.at(day, minutes) - 1
+        except OverflowError:
+            break
     raise UsageError(f"{text!r} is no moment: write a revision, YYYY-MM-DD, or YYYY-MM-DD HH:MM.")
 
 
 def revision_at(log: Log, text: str) -> int:
     """Return the revision of a moment: the last event at or before it."""
-    if text.strip().isdigit():
+    if text.strip().isdigit() and text.isascii() and len(text) < 20:
         revision = int(text)
         if not 1 <= revision <= log.head:
             raise UsageError(f"The office has revisions 1 to {log.head}.")

@@ -9,6 +9,7 @@ import msgspec
 
 from orchestrator import commands, tasks
 from orchestrator.compose import House
+from orchestrator.web.book import Book
 from orchestrator.web.errors import Conflicting
 from orchestrator.web.jobs import Heard, Job, Jobs
 from orchestrator.web.offices import RunAsked, Town
@@ -94,11 +95,11 @@ def _folder(house: House, name: str) -> Path:
     raise UnknownReference(f"There is no package {name[:80]!r} here. There are: {known}.")
 
 
-def fork(house: House, office_id: str, asked: ForkAsked) -> OfficeLine:
+def fork(house: House, book: Book, asked: ForkAsked) -> OfficeLine:
     """Fork an office at a past moment."""
-    heard = Heard()
-    name = clean_name(asked.name)
-    child = commands.fork(house, heard, office_id, asked.at, list(dict.fromkeys(asked.without)), name)
+    revision = book.timeline.revision_at(asked.at)
+    without = list(dict.fromkeys(asked.without))
+    child = commands.fork(house, Heard(), book.id, str(revision), without, clean_name(asked.name))
     return line(house.offices.find(child), running=False)
 
 

@@ -73,7 +73,7 @@ def stop_run(parts: PartsOf, book: BookOf) -> Clock:
 @routes.post("/offices/{office}/forks", OfficeLine, founding.ForkAsked, 201)
 def fork_office(parts: PartsOf, book: BookOf, body: ForkBody) -> OfficeLine:
     """Fork the office at a past moment."""
-    return founding.fork(parts.house, book.id, body)
+    return founding.fork(parts.house, book, body)
 
 
 @routes.post("/offices/{office}/snapshots", Job, founding.FreezeAsked, 202)

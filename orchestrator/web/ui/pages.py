@@ -1,0 +1,10 @@
+"""All pages, in the order of the menu. A page joins by being named here."""
+
+from __future__ import annotations
+
+from orchestrator.web.ui import floor, offices
+from orchestrator.web.ui.shell import Page
+
+FIRST: Page = offices.PAGE
+PERSONAL: Page = floor.PAGE
+ALL: tuple[Page, ...] = (offices.PAGE, floor.PAGE)
