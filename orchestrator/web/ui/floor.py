@@ -1,5 +1,6 @@
 """Floor."""
 from __future__ import annotations
+
 from orchestrator.web.queries import state
 from orchestrator.web.queries.state import Floor
 from orchestrator.web.ui import kit

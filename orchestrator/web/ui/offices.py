@@ -1,5 +1,6 @@
 """Offices."""
 from __future__ import annotations
+
 from orchestrator.web.queries import offices
 from orchestrator.web.ui import kit
 from orchestrator.web.ui.asked import Ask

@@ -316,8 +316,9 @@ class Shell:
         except OfficeTownError:
             await self.refresh()
             return
-        if self.caller.operator and (look or clock.version != self._clock.version or clock.state != self._clock.state):
-            if clock.state not in ("still",) or look:
+        if self.caller.operator:
+            # Without a look nobody knows whether another process runs it: then what is shown stays.
+            if look or clock.version != self._clock.version:
                 self._clocked(clock)
             await self._density(head)
         due = self.page.every and time.monotonic() - self._read_at >= self.page.every
