@@ -90,13 +90,16 @@ class Series(msgspec.Struct, frozen=True):
 # -- charts -----------------------------------------------------------------------------------------------------------
 
 
-def bars(title: str, points: Sequence[Point], note: str = "") -> Drawing:
-    """Return a chart of horizontal bars of shares with their intervals, and n beside each."""
+def bars(title: str, points: Sequence[Point], note: str = "", ratio: bool = False) -> Drawing:
+    """Return a chart of horizontal bars of shares with their intervals, and n beside each.
+
+    With `ratio` the values are plain numbers and not percentages; one above 1 is drawn to the edge and written out.
+    """
     left, right, row, top = 300, 130, 26, 56
     width, span = 900, 900 - left - right
     bottom = top + row * max(1, len(points))
     shapes: list[Shape] = [Words(16, 28, _short(title, 90), 16)]
-    for at, mark in enumerate(_MARKS):
+    for at, mark in enumerate(("0", "0.25", "0.5", "0.75", "1") if ratio else _MARKS):
         x = left + span * at / 4
         shapes += [Line(x, top - 6, x, bottom, PALE), Words(x, bottom + 16, mark, 11, "middle", GREY)]
     for at, point in enumerate(points):
@@ -107,7 +110,15 @@ def bars(title: str, points: Sequence[Point], note: str = "") -> Drawing:
             continue
         shapes.append(Box(left, middle - 7, span * _within(point.value), 14, COLOURS[0]))
         shapes += _whisker_along(point, left, span, middle)
-        shapes.append(Words(width - right + 10, middle + 4, f"{percent(point.value)}  n = {point.n}", 11, colour=GREY))
+        shapes.append(
+            Words(
+                width - right + 10,
+                middle + 4,
+                f"{f'{point.value:.3f}' if ratio else percent(point.value)}  n = {point.n}",
+                11,
+                colour=GREY,
+            )
+        )
     return _drawn(width, bottom + 26, title, shapes, note)
 
 

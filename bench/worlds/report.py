@@ -13,6 +13,7 @@ from bench.worlds.model import Trial
 from bench.worlds.plots import Drawing, Point, Series, bars, curves, grid, png, svg
 from bench.worlds.report_tables import (
     Cards,
+    Cell,
     ModelCard,
     Share,
     Table,
@@ -30,6 +31,7 @@ from simulator.errors import UsageError
 
 REPORT, TABLES, PLOTS = "report.md", "tables", "plots"
 _SHOWN_SERIES = 8
+_MOST_BARS = 40
 _MOST_ROWS = 120
 """A longer table is a CSV alone."""
 _INTERVALS = "Lines through the marks are 95 % intervals."
@@ -69,7 +71,8 @@ def report(trials: Sequence[Trial], cards: Cards | None = None, seed: int = 0) -
     if not trials:
         raise UsageError("There are no trials to report on: make some with `officetown worlds run`.")
     scores = scores_of(trials, cards)
-    return Report(tuple(all_tables(trials, cards, seed)), _plots(scores), _head(trials))
+    tables = tuple(all_tables(trials, cards, seed))
+    return Report(tables, _plots(scores) | _of_tables(tables), _head(trials))
 
 
 def write_report(folder: Path, found: Report) -> list[Path]:
@@ -148,6 +151,28 @@ def _plots(scores: Sequence[Score]) -> dict[str, Drawing]:
     return found | _models(clean, [_under(one) for one in efforts] if many else efforts)
 
 
+def _of_tables(tables: Sequence[Table]) -> dict[str, Drawing]:
+    """The plots of R and of the kinds of failure, from their tables."""
+    found: dict[str, Drawing] = {}
+    rows = {table.name: table.rows for table in tables}
+    if known := rows.get("robustness"):
+        points = [_cell(f"{row[0]} under {row[1]}", row[2]) for row in known]
+        note = "Bootstrap over tasks, 95 %; n is of tasks."
+        found["robustness"] = bars("Robustness: R = min(E1, E2, E3) / E0", points, note, ratio=True)
+    if failed := rows.get("failures"):
+        points = [_cell(f"{row[0]}: {str(row[1]).replace('_', ' ')}", row[3]) for row in failed[:_MOST_BARS]]
+        left = len(failed) - len(points)
+        found["failures"] = bars(
+            "Kinds of failure, of failed runs", points, f"{left} more in the table." if left else _INTERVALS
+        )
+    return found
+
+
+def _cell(label: str, cell: Cell) -> Point:
+    assert isinstance(cell, Share)
+    return Point(label, cell.value, cell.low, cell.high, cell.n)
+
+
 def _under(one: Score) -> Score:
     """Name the simulator with whatever a plot may take its names from."""
     under = f" under {one.simulator}"
@@ -216,5 +241,4 @@ def _natural(text: str) -> tuple[float, str]:
 
 
 def _point(label: str, rate: Rate) -> Point:
-    cell: Share = share_of_rate(rate)
-    return Point(label, cell.value, cell.low, cell.high, cell.n)
+    return _cell(label, share_of_rate(rate))

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.worlds.model import Detection, Fault, FaultLevel, Outcome, Side, Step, Trial, Verdict, Vote
-from bench.worlds.plots import Drawing, Line, Point, Series, Words, bars, curves, grid, png, svg
+from bench.worlds.plots import Box, Drawing, Line, Point, Series, Words, bars, curves, grid, png, svg
 from bench.worlds.report import read_cards, report, write_report
 from bench.worlds.report_pairs import Run, align, side_by_side
 from bench.worlds.report_tables import (
@@ -205,6 +205,8 @@ def test_rates_under_different_simulators_are_never_pooled() -> None:
         assert not any(isinstance(shape, Words) and shape.text.startswith("50.0 %") for shape in drawing.shapes), name
     assert set(found.plots) == {
         "industries-1",
+        "robustness",
+        "failures",
         "industries-2",
         "agents",
         "faults",
@@ -251,7 +253,9 @@ def test_a_report_folder(tmp_path: Path) -> None:
     for one in found.tables:
         assert f"## {one.title}" in text
         assert (tmp_path / "tables" / f"{one.name}.csv") in files
-    assert set(found.plots) == {"industries-2", "agents", "faults", "efforts", "generations", "scales", "matrix"}
+    assert set(found.plots) == {
+        "industries-2", "agents", "faults", "efforts", "generations", "scales", "matrix", "robustness", "failures",
+    }  # fmt: skip
     for name, drawing in found.plots.items():
         root = ET.fromstring((tmp_path / "plots" / f"{name}.svg").read_text())
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -310,6 +314,22 @@ def test_a_bar_shows_its_value_and_n_and_no_score_is_no_bar() -> None:
     drawing = bars("T", [Point("a", 0.625, 0.3, 0.86, 8), Point("b", None)], "note")
     assert "62.5 %  n = 8" in words(drawing) and "no score" in words(drawing) and "note" in words(drawing)
     assert sum(type(shape).__name__ == "Box" for shape in drawing.shapes) == 1
+
+
+def test_a_ratio_is_no_percentage_and_may_pass_one() -> None:
+    drawing = bars("R", [Point("a", 1.25, 0.9, 1.5, 8)], ratio=True)
+    assert "1.250  n = 8" in words(drawing) and "0.25" in words(drawing)
+    (box,) = [shape for shape in drawing.shapes if isinstance(shape, Box)]
+    assert box.x + box.width <= drawing.width - 130
+
+
+def test_r_and_the_kinds_of_failure_are_drawn() -> None:
+    runs = [one for level, marks in LEVELS for one in trials(marks, level)] + [
+        trial("z", "failed", labels=("no_calls",))
+    ]
+    plots = report(runs).plots
+    assert "0.625  n = 10" in words(plots["robustness"])
+    assert "m1: no calls" in words(plots["failures"])
 
 
 def test_a_curve_is_broken_where_there_is_no_score() -> None:

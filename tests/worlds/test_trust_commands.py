@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,12 @@ from bench.worlds.commands_trust import (
 )
 from bench.worlds.folder import write_world
 from bench.worlds.model import Environment, Side, Tool, World
-from bench.worlds.qualify import load_diagnostics
+from bench.worlds.qualify import THRESHOLD, known_answers, load_diagnostics
+from bench.worlds.report import read_cards
 from bench.worlds.report_tables import run_name
 from bench.worlds.runs import read_trials
 from bench.worlds.step import Offline
-from bench.worlds.synthesis_answers import Draft, world_of
+from bench.worlds.synthesis_answers import SUBTOPICS, Draft, world_of
 from bench.worlds.synthesis_measure import Effort
 from bench.worlds.synthesis_record import Subtopic
 from services.models.scripted import Scripted, call, say
@@ -32,6 +34,8 @@ from simulator.conversation import ModelRequest, ModelResponse
 from simulator.errors import BudgetExhausted, UnknownReference, UsageError
 from simulator.ports import Model
 from tests.worlds.synthesis_parts import SCENARIO, draft, ground, text
+
+ROOT = Path(__file__).parents[2]
 
 
 def tanks() -> World:
@@ -257,3 +261,24 @@ def test_two_runs_of_a_folder_side_by_side(tmp_path: Path) -> None:
         pair_worlds(tmp_path / "r", names[0], "zzz")
     with pytest.raises(UsageError, match="several runs are called ''"):
         pair_worlds(tmp_path / "r", names[0], "")
+
+
+# -- documentation ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_page_shows_works(tmp_path: Path) -> None:
+    """Its probes and its list of models are read as they stand there, and the figures in it are the code's."""
+    page = (ROOT / "docs" / "worlds-trust.md").read_text()
+    cards, probes = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "models.yaml").write_text(cards)
+    assert read_cards(tmp_path / "models.yaml")["some-model-2"].generation == "2"
+    place = tmp_path / "own" / "depot"
+    place.mkdir(parents=True)
+    (place / "environment.yaml").write_bytes(
+        (ROOT / "fixtures/worlds/diagnostics/loading-depot/environment.yaml").read_bytes()
+    )
+    (place / "probes.yaml").write_text(probes)
+    (own,) = load_diagnostics(tmp_path / "own")
+    assert known_answers(own.environment, own.probes[0].calls)[1]["pallets"] == 25
+    assert f"{100 * THRESHOLD:.0f} %" in page and f"{SUBTOPICS} sub-topics" in page
+    assert f"{len(list_scenarios())} in 10 industries and 65 domains" in page
