@@ -12,6 +12,7 @@ import yaml
 from bench.worlds.model import Trial
 from bench.worlds.plots import Drawing, Point, Series, bars, curves, grid, png, svg
 from bench.worlds.report_tables import (
+    BOUNDS,
     Cards,
     Cell,
     ModelCard,
@@ -132,7 +133,7 @@ def _plots(scores: Sequence[Score]) -> dict[str, Drawing]:
     clean = [one for one in named if one.level == "E0"]
     found: dict[str, Drawing] = {}
     for simulator in simulators:
-        own = [one for one in clean if one.simulator == simulator]
+        own = [one for one in scores if (one.level, one.simulator) == ("E0", simulator) and one.agent not in BOUNDS]
         if industries := by(own, lambda one: one.industry):
             name = f"industries-{simulators.index(simulator) + 1}" if many else "industries"
             under = f" under {simulator}" if many else ""

@@ -16,6 +16,8 @@ from bench.worlds.statistics import LEVELS, Estimate, Rate, Score, by, pass_hat,
 from simulator.canonical import clean_text
 
 ALL = "all agents"
+BOUNDS = frozenset({"nop", "once", "oracle"})
+"""Agents that are bounds and no models: shown in rows of their own, never pooled with others."""
 
 
 class ModelCard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -186,8 +188,11 @@ def groups(
     for simulator in sorted({one.simulator for one in scores if key(one)}):
         under = [one for one in scores if one.simulator == simulator]
         agents = sorted({one.agent for one in under if key(one)})
-        for agent in (ALL, *agents) if pooled and len(agents) > 1 else agents:
-            for group, found in by((one for one in under if agent in (ALL, one.agent)), key).items():
+        if pooled and len(set(agents) - BOUNDS) > 1:
+            agents = [ALL, *agents]
+        for agent in agents:
+            own = [one for one in under if agent == one.agent or (agent == ALL and one.agent not in BOUNDS)]
+            for group, found in by(own, key).items():
                 rows.append((agent, simulator, group, share_of_rate(found), found.tasks, *_beside(found)))
     return Table(name, title, ("agent", "simulator", column, "completion", "tasks", *_BESIDE), tuple(rows))
 

@@ -207,6 +207,8 @@ def robustness(scores: Iterable[Score], seed: int = 0, resamples: int = RESAMPLE
     draws = [float(one) for one in drawn if one is not None]
     lost = len(drawn) - len(draws)
     note = f"{lost} of {len(drawn)} resamples had nothing passed under E0" if lost else ""
+    if draws and min(draws) == max(draws):
+        note = "; ".join(filter(None, (note, "all resamples alike: the interval has no width and tells nothing")))
     worst = min(FAULTY, key=lambda level: Fraction(rates[level].passed, rates[level].runs))
     return Robustness(Estimate(float(value), len(common), percentiles(draws), note), rates, worst, left_out)
 

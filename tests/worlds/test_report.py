@@ -107,6 +107,19 @@ def test_industries_for_each_agent_and_for_all() -> None:
     ]  # fmt: skip
 
 
+def test_bounds_are_never_pooled_with_agents() -> None:
+    """Doing nothing fails and the script passes; neither says anything of what agents can do."""
+    bounds = [trial(agent="", industry="Banks", outcome=said) for said in ("passed", "failed")]
+    bounds = [msgspec.structs.replace(one, agent=Side(who)) for one, who in zip(bounds, ("oracle", "nop"), strict=True)]
+    one = [*bounds, *trials("+-", industry="Banks")]
+    assert "all agents" not in [row[0] for row in table(all_tables(one), "industries").rows]
+    two = [*one, *trials("++", industry="Banks", agent="m2")]
+    (pooled,) = [row for row in table(all_tables(two), "industries").rows if row[0] == "all agents"]
+    assert isinstance(pooled[3], Share) and (pooled[3].value, pooled[3].n) == (0.75, 4)
+    assert "75.0 %  n = 4" in words(report(two).plots["industries"])
+    assert "industries" not in report(bounds).plots
+
+
 def test_scale_generation_and_effort_need_to_be_known() -> None:
     assert {one.name for one in all_tables(trials("+"))} == {"completion", "difficulty", "runs"}
     cards = {"m1": ModelCard("M", "1", "8B"), "m2": ModelCard("M", "2", "70B")}
