@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import shlex
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,9 +13,12 @@ from typing import Any, Protocol
 import msgspec
 
 from bench.snapshot import Snapshot
+from services.gateway import atif
+from services.gateway.recorder import Recorder
 from simulator.assistant import AssistantLoop, execute
 from simulator.conversation import Message, ModelRequest, Usage
 from simulator.errors import ModelOutage, OfficeTownError, UsageError
+from simulator.events import ENGINE_VERSION
 from simulator.ports import Model, Renderer, Sandbox
 from simulator.prompts import render
 
@@ -34,12 +38,16 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class Ran(msgspec.Struct, frozen=True):
-    """How a run went: turns (model calls), tokens and money, how it ended in words."""
+    """How a run went: turns (model calls), tokens and money, how it ended in words.
+
+    `trajectory` is what was said and done, as ATIF JSON; empty where the agent's own turns are not seen from here.
+    """
 
     turns: int = 0
     usage: Usage = Usage()
     cost_micros: int = 0
     note: str = ""
+    trajectory: bytes = b""
 
 
 class Agent(Protocol):
@@ -75,10 +83,13 @@ class Builtin:
 
     name = "builtin"
 
-    def __init__(self, model: Model, renderer: Renderer, turn_limit: int = 48) -> None:
+    def __init__(
+        self, model: Model, renderer: Renderer, turn_limit: int = 48, now: Callable[[], float] = time.time
+    ) -> None:  # fmt: skip
         self._model = model
         self._renderer = renderer
         self._turn_limit = turn_limit
+        self._now = now
 
     def run(self, task: Task, sandbox: Sandbox, checkpoint: Checkpoint) -> Ran:
         """Drive the loop until the work is handed in or the turns are used up."""
@@ -88,18 +99,24 @@ class Builtin:
         loop = AssistantLoop([Message("system", system), Message("user", render("assistant_task", task=text))],
                              self._turn_limit, ask=False)  # fmt: skip
         usage, cost = Usage(), 0
+        recorder = Recorder(task.trial, "assistant", atif.Agent(f"officetown-{self.name}", ENGINE_VERSION), self._now)
         while loop.ended is None:
             request = ModelRequest("assistant", (task.trial, loop.turns + 1), task.trial, tuple(loop.messages), loop.tools)
+            place = recorder.begin(request)
             response = self._model.complete(request)
             if response.finish == "unavailable":
                 raise ModelOutage(f"the model did not answer: {response.detail or 'no reason given'}")
+            recorder.answered(place, request, response)
             usage, cost = _sum(usage, response.usage), cost + response.cost_micros
             for call in loop.take(response):
                 result, _ = execute(call, sandbox, self._renderer)
                 loop.observe(call, result)
             loop.settle()
             checkpoint(loop.turns)
-        return Ran(loop.turns, usage, cost, f"{loop.ended.outcome}: {loop.ended.text[:400]}")
+        recorder.heard(ModelRequest("assistant", (task.trial, loop.turns + 1), task.trial, tuple(loop.messages), loop.tools))
+        return Ran(
+            loop.turns, usage, cost, f"{loop.ended.outcome}: {loop.ended.text[:400]}", atif.encode(recorder.trajectory())
+        )  # fmt: skip
 
 
 def _sum(a: Usage, b: Usage) -> Usage:

@@ -79,10 +79,15 @@ def evaluate(
             settings.budgets,
         )  # fmt: skip
         known = results.find(key, attempt)
-        trial = known or _Trial(snapshot, agent(), settings, key, attempt, provider, blobs, grader_python).run()
+        trajectory = b""
+        if known is None:
+            made = _Trial(snapshot, agent(), settings, key, attempt, provider, blobs, grader_python)
+            trial, trajectory = made.run(), made.trajectory
+        else:
+            trial = known
         with keeping:
             if known is None:
-                results.add(trial)
+                results.add(trial, trajectory)
             progress(trial)
         return trial
 
@@ -101,6 +106,7 @@ class _Trial:
         self.snapshot, self.agent, self.settings, self.key, self.attempt = snapshot, agent, settings, key, attempt
         self.provider, self.blobs, self.python = provider, blobs, python
         self.kept: dict[int, Tree] = {}
+        self.trajectory = b""
 
     def run(self) -> Trial:
         started = time.monotonic()
@@ -110,6 +116,7 @@ class _Trial:
             raise
         except (SandboxError, ModelOutage) as fault:
             return self._trial("infra_error", Ran(note=str(fault)[:400]), None, {}, started)
+        self.trajectory = ran.trajectory
         graded = grade_tree(self.snapshot, self._files(tree), self.python)
         budgets = {}
         for turns in self.settings.budgets:

@@ -13,6 +13,8 @@ from simulator.conversation import Usage
 from simulator.errors import UsageError
 
 TRIALS = "trials.jsonl"
+TRAJECTORIES = "trajectories"
+"""Beside the trials: what was said and done in each, as ATIF, named by `Trial.key`."""
 Outcome = Literal["passed", "failed", "error", "infra_error", "invalid"]
 
 
@@ -44,6 +46,11 @@ class Trial(msgspec.Struct, frozen=True):
     note: str = ""
     criteria: list[dict[str, Any]] = []
 
+    @property
+    def key(self) -> str:
+        """What names it among all: its settings' fingerprint and the attempt's number."""
+        return f"{self.settings}-{self.attempt}"
+
     def row(self) -> dict[str, Any]:
         """Return what `eval --json` says of it."""
         return {
@@ -69,8 +76,14 @@ class Results:
         """Return the finished trial of these settings, or None."""
         return self._done.get((settings, attempt))
 
-    def add(self, trial: Trial) -> None:
-        """Keep a trial: one line, on the disk before this returns."""
+    def add(self, trial: Trial, trajectory: bytes = b"") -> None:
+        """Keep a trial: its trajectory first, if it left one, then one line, on the disk before this returns."""
+        if trajectory:
+            place = self.folder / TRAJECTORIES / f"{trial.key}.json"
+            place.parent.mkdir(exist_ok=True)
+            unfinished = place.with_suffix(".unfinished")
+            unfinished.write_bytes(trajectory)
+            unfinished.replace(place)
         line = msgspec.json.encode(trial) + b"\n"
         with (self.folder / TRIALS).open("ab") as file:
             if file.tell() and not self._ends_whole():
@@ -84,6 +97,14 @@ class Results:
         with (self.folder / TRIALS).open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) == b"\n"
+
+
+def read_trajectory(folder: Path, trial: Trial) -> bytes:
+    """Return what was said and done in a trial, as ATIF JSON; empty where it left none."""
+    try:
+        return (folder / TRAJECTORIES / f"{trial.key}.json").read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def read_trials(folder: Path) -> list[Trial]:

@@ -162,6 +162,10 @@ class Recorder:
         What came of the last calls is still recorded, and nothing else of it.
         """
         self._totals = msgspec.structs.replace(self._totals, refused=self._totals.refused + 1)
+        return self.heard(request)
+
+    def heard(self, request: ModelRequest) -> bool:
+        """Record what came of the last calls, as a request that is not asked would say it; return whether anything is recorded."""
         place = self._threads.find(request.messages)
         if place is not None and place.known == self._threads.length(place.thread):
             for message in itertools.takewhile(lambda m: m.role == "tool", request.messages[place.known :]):

@@ -15,7 +15,8 @@ from bench.agents import Agent, Checkpoint, Ran, Task, agent_of
 from bench.evaluate import Settings, evaluate, grade_tree
 from bench.report import table
 from bench.snapshot import Snapshot
-from bench.trials import TRIALS, Marks, Results, Trial, read_trials
+from bench.trials import TRAJECTORIES, TRIALS, Marks, Results, Trial, read_trajectory, read_trials
+from services.gateway import atif
 from services.models.scripted import Scripted, call, calls, fault, say
 from services.offline import OfflineProfessional
 from services.sandbox.bubblewrap import Bubblewrap
@@ -314,3 +315,35 @@ def api_open(folder: Path) -> list[Snapshot]:
 def _folder(path: Path) -> Path:
     path.mkdir()
     return path
+
+
+# -- trajectories -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_builtin_agent_said_and_did_is_kept_beside_its_trial(
+    machine: Machine, reconciliation: Snapshot, tmp_path: Path
+) -> None:
+    turns = [calls(call("bash", command="echo seen > note.txt; cat note.txt")), calls(call("submit", report="Done."))]
+    (trial,) = run(machine, [reconciliation], "builtin", tmp_path, model=Scripted(turns), model_name="scripted")
+    trajectory = atif.decode(read_trajectory(tmp_path, trial))
+    agents = [step for step in trajectory.steps if step.source == "agent"]
+    assert [c.function_name for step in agents for c in step.tool_calls or ()] == ["bash", "submit"]
+    assert agents[0].observation is not None and "seen" in str(agents[0].observation.results[0].content)
+    again = run(machine, [reconciliation], "builtin", tmp_path, model=Scripted([]), model_name="scripted")
+    assert again == [trial] and len(list((tmp_path / TRAJECTORIES).iterdir())) == 1
+
+
+def test_what_came_of_the_last_call_before_the_turns_were_used_up_is_kept(
+    machine: Machine, reconciliation: Snapshot, tmp_path: Path
+) -> None:
+    model = Scripted([call("bash", command="echo last words")])
+    (trial,) = run(machine, [reconciliation], "builtin", tmp_path, model=model, turns=(1,))
+    last = atif.decode(read_trajectory(tmp_path, trial)).steps[-1]
+    assert last.observation is not None and "last words" in str(last.observation.results[0].content)
+
+
+def test_an_agent_whose_turns_are_not_seen_leaves_no_trajectory(
+    machine: Machine, reconciliation: Snapshot, tmp_path: Path
+) -> None:
+    (trial,) = run(machine, [reconciliation], "nop", tmp_path)
+    assert read_trajectory(tmp_path, trial) == b""
