@@ -120,15 +120,16 @@ def _said(steps: Sequence[Step], final: str) -> list[str]:
 
 
 def _heard(environment: Environment, steps: Sequence[Step]) -> set[str]:
-    """Return the words that the agent was told by tools that answered, and of those tools' own subjects."""
+    """Return the words that the agent was told by tools that answered, that it gave them, and of their own subjects."""
     heard: set[str] = set()
     for step in steps:
         tool = environment.tool(step.tool)
         if step.status != "answered" or tool is None or step.error or step.empty:
             continue
-        heard |= subject(tool) | {
-            word for text in known_words(step.observation) for word in _WORDS.findall(text.lower())
+        texts = known_words(step.observation) | {
+            text for text in known_words(step.arguments) if len(text) <= _LONG_TEXT
         }
+        heard |= subject(tool) | {word for text in texts for word in _WORDS.findall(text.lower())}
     return heard
 
 
@@ -142,6 +143,11 @@ def subject(tool: Tool) -> set[str]:
 def _nouns(tool: Tool) -> list[str]:
     parts = _WORDS.findall(tool.name.lower())
     return [part for part in parts[1:] if part not in _PLAIN and part not in _VERBS]
+
+
+def concerns(text: str, tool: Tool) -> bool:
+    """Whether a rubric names a tool or a word of its subject."""
+    return tool.name in text or bool(subject(tool) & set(_WORDS.findall(text.lower())))
 
 
 def _asserts(sentence: str, words: set[str], tool: Tool) -> bool:

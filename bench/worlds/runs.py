@@ -276,22 +276,32 @@ def run_job(job: Job, results: WorldResults, monotonic: Callable[[], float] = ti
         return _Run(job, tape, monotonic).run()
 
 
+def replay_job(job: Job, results: WorldResults) -> Trajectory:
+    """Make a trial again from its tape alone; no model is asked. The same but for the time it took.
+
+    Raises `TapeMismatch` where the tape ends before the trial does, or the trial takes another course.
+    """
+    if not (results.folder / TAPES / f"{_name(job.settings.fingerprint, job.attempt)}.jsonl").is_file():
+        raise UsageError(f"{results.folder} holds no tape of this trial: it was never run here under these settings.")
+    with results.tape(job.settings.fingerprint, job.attempt) as tape:
+        return _Run(job, tape, lambda: 0.0, replay=True).run()
+
+
 class _Run:
-    def __init__(self, job: Job, tape: Tape, monotonic: Callable[[], float]) -> None:
-        self._job, self._monotonic = job, monotonic
+    def __init__(self, job: Job, tape: Tape, monotonic: Callable[[], float], replay: bool = False) -> None:
+        self._job, self._monotonic, self._replay = job, monotonic, replay
         self._key = job.settings.fingerprint
-        self._models = {
-            role: Taped(model, tape)
-            for role, model in (
-                ("agent", job.agent.model), ("simulator", job.simulator.model), ("verifier", job.panel.model),
-            )
-        }  # fmt: skip
+        self._sides = {"agent": job.agent.side, "simulator": job.simulator.side, "verifier": job.panel.side}
+        given = {"agent": job.agent.model, "simulator": job.simulator.model, "verifier": job.panel.model}
+        self._models = {role: Taped(None if replay else model, tape) for role, model in given.items()}
         # Names of calls hold no settings: they are told apart by the tape they are on.
         name = f"world:{sha256(canonical([self._key, job.attempt]))[:16]}"
         self._name = name
 
-    def _model(self, role: str, set_: Model | None) -> Model | None:
-        return None if set_ is None else self._models[role]
+    def _model(self, role: str, given: Model | None) -> Model | None:
+        """Return the role's model on its tape; in a replay also where none is given but its side says it had one."""
+        there = given is not None or (self._replay and self._sides[role].name == "model")
+        return self._models[role] if there else None
 
     def run(self) -> Trajectory:
         job = self._job
@@ -317,8 +327,14 @@ class _Run:
             return Judged("invalid", (), (), "example outputs are never scored")
         if not criteria_of(job.task):
             return Judged("invalid", (), (), "the task has no criteria: nothing could be judged")
+        untracked = job.simulator.mode == "stateless" and not job.environment.executable
+        if untracked and any(criterion.kind == "state" for criterion in criteria_of(job.task)):
+            return Judged(
+                "invalid", (), (), "the mode stateless records no state here, and a criterion is about the state"
+            )
+        state = {} if untracked else session.state
         verifier = Verifier(self._model("verifier", job.panel.model), job.panel.votes, self._name)
-        return verifier.judge(job.environment, job.task, session.steps, ended.final, session.state)
+        return verifier.judge(job.environment, job.task, session.steps, ended.final, state)
 
     def _trial(self, session: Session, ended: Ended, judged: Judged, started: float) -> Trial:
         job, task, steps = self._job, self._job.task, session.steps

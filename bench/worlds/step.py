@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from bench.worlds.detect import Answer, Finding, findings
+from bench.worlds.detect import Answer, Finding, expected_of, findings, is_refusal
 from bench.worlds.effects import EffectFault, perform
 from bench.worlds.faults import known_words, prompt_paragraph
 from bench.worlds.model import Detection, Environment, FaultPlan, SimulatorMode, Tool
@@ -203,7 +203,11 @@ class Stateful(_Modelled):
 
 
 class Stateless(_Modelled):
-    """A model that keeps the state in its reading of the conversation, as the original harness has it."""
+    """A model that keeps the state in its reading of the conversation, as the original harness has it.
+
+    The state recorded beside it is what the declared effects make of the calls that it accepted; where none is declared
+    it stays as it was at the start.
+    """
 
     mode: SimulatorMode = "stateless"
 
@@ -226,10 +230,12 @@ class Stateless(_Modelled):
             observation = _observation(said)
         if observation is None:
             raise SimulatorFailed("the simulator's answer holds no JSON observation between its tags, twice.")
-        heard = _heard(past)
-        answer = Answer(tool, arguments, state, observation, None, None, heard)
+        answer = Answer(tool, arguments, state, observation, None, None, _heard(past))
         log += [finding.detection() for finding in findings(self._environment, answer, today)]
-        return Reply(observation, state, (), tuple(log), len(log) > 0 and log[0].kind == "bad_json")
+        expected = expected_of(answer, today)
+        after = state if expected is None or expected.refused or is_refusal(observation) else expected.state
+        asked_twice = len(log) > 0 and log[0].kind == "bad_json"
+        return Reply(observation, after, tuple(diff(state, after)), tuple(log), asked_twice)
 
 
 def _observation(said: str) -> Any:

@@ -7,14 +7,13 @@ page. A panel's yes does not stand where the evidence it rests on was never seen
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from bench.worlds.checks import holds
-from bench.worlds.claims import claims_of, status_of, table
+from bench.worlds.claims import claims_of, concerns, status_of, table
 from bench.worlds.model import Claim, Criterion, Environment, Outcome, Step, Task, Verdict, Vote
 from services.models.structured import extract_json
 from simulator.conversation import Message, ModelRequest
@@ -225,8 +224,9 @@ def _overruled(
 
 
 def _concerns(criterion: Criterion, environment: Environment, claim: Claim) -> bool:
-    """Whether a free text rests on a claim: it is the whole rubric, or names the tool."""
-    return criterion.id == RUBRIC or re.search(rf"\b{re.escape(claim.tool)}\b", criterion.text) is not None
+    """Whether what is judged rests on what only the claim's tool could have told."""
+    tool = environment.tool(claim.tool)
+    return tool is not None and concerns(criterion.text, tool)
 
 
 def _judged(verdicts: tuple[Verdict, ...], claims: tuple[Claim, ...]) -> Judged:

@@ -26,6 +26,7 @@ from bench.worlds.runs import (
     jobs_of,
     read_trajectory,
     read_trials,
+    replay_job,
     run_jobs,
 )
 from services.models.scripted import Scripted, call, calls, raw_call, say
@@ -369,6 +370,33 @@ def test_killed_in_mid_run_and_resumed_no_call_is_repeated_and_the_results_are_t
     for name in names[0]:
         tapes = [(folder / "results" / TAPES / name).read_bytes() for folder in (calm, storm)]
         assert tapes[0] == tapes[1], "byte for byte"
+
+
+def test_a_trial_replays_from_its_tape_alone(tmp_path: Path) -> None:
+    one = world(criteria=(), rubric="It booked RM-101.")
+    panel = Panel(Side("model", "j"), always(lambda _r: verdicts(True, "rubric")), 3)
+    trial = run(tmp_path, modelled(*BOOKING), panel=panel, worlds=[one])[0]
+    bare = jobs_of([one], [AgentUnderTest(Side("model", "m"))], [OFFLINE], Panel(Side("model", "j"), None, 3))[0]
+    again = replay_job(bare, WorldResults(tmp_path))
+    assert msgspec.structs.replace(again.trial, milliseconds=trial.milliseconds) == trial
+    assert again.steps == read_trajectory(tmp_path, trial).steps
+    with pytest.raises(UsageError, match="no tape of this trial"):
+        replay_job(msgspec.structs.replace(bare, attempt=2), WorldResults(tmp_path))
+
+
+def test_a_stateless_run_of_our_own_is_judged_by_its_declared_effects(tmp_path: Path) -> None:
+    said = ('{"room": "RM-101", "beds": 2, "status": "free"}', '{"booking": "BK-002"}')
+    simulator = Simulating(
+        Side("model", "s"), "stateless", Scripted([say(f"<observation>{one}</observation>") for one in said])
+    )
+    trial = run(tmp_path, modelled(*BOOKING), simulator=simulator)[0]
+    assert trial.outcome == "passed"
+
+
+def test_a_state_that_nobody_records_is_never_judged(tmp_path: Path) -> None:
+    simulator = Simulating(Side("model", "s"), "stateless", always(lambda _r: '<observation>{"ok": 1}</observation>'))
+    trial = run(tmp_path, modelled(*BOOKING), simulator=simulator, worlds=[world(False)])[0]
+    assert trial.outcome == "invalid" and "records no state" in trial.note
 
 
 def test_votes_of_a_panel_are_recorded_in_the_trial(tmp_path: Path) -> None:

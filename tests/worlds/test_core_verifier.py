@@ -110,6 +110,17 @@ def test_what_was_submitted_to_a_tool_is_said_too() -> None:
     ]
 
 
+def test_a_claim_that_the_rubric_does_not_turn_on_is_shown_and_labelled_but_overrules_nothing() -> None:
+    other = Task("1", "farm", "Feed.", rubric="The agent gave food to the animals of T-1.")
+    judged = judge(yes(), [step(1, "feed", {"fed": True})], "Fed. The ammonia stayed low.", other)
+    assert judged.outcome == "passed" and "not_called" in {claim.status for claim in judged.claims}
+
+
+def test_words_that_went_through_a_call_are_no_claim_from_nowhere() -> None:
+    steps = [step(1, "feed", {"fed": True}, arguments={"tank": "the oxygen tank"})]
+    assert all(claim.tool == "feed" for claim in claims_of(FARM, steps, "I fed the oxygen tank."))
+
+
 def test_the_table_names_every_tool() -> None:
     rows = table(FARM, [step(1, "feed")], [])
     assert [(row["tool"], row["calls"], row["status"]) for row in rows] == [
