@@ -72,7 +72,9 @@ def button(
     words: str, do: Handler, kind: str = "", sign: str = "", label: str = "", test: str = "", **attributes: object
 ) -> Tag:
     """Return a button. One without words needs a `label`."""
-    made = Tag("button", f"btn {kind}".strip(), None, type="button", label=label or None, test=test or None, **attributes)
+    made = Tag(
+        "button", f"btn {kind}".strip(), None, type="button", label=label or None, test=test or None, **attributes
+    )
     with made:
         if sign:
             icon(sign)
@@ -98,7 +100,9 @@ def choice(
 
 def search(label: str, value: str, do: Callable[[str], Any], test: str = "") -> Tag:
     """Return a field to type into; `do` gets what is in it after Enter, and when it is left."""
-    made = Tag("input", "field search", None, label=label, placeholder=label, type="search", value=value, test=test or None)
+    made = Tag(
+        "input", "field search", None, label=label, placeholder=label, type="search", value=value, test=test or None
+    )
     made.on("change", lambda e: do(str(e.args)), js_handler=CHOSEN)
     return made
 

@@ -8,7 +8,7 @@ How a page joins. Make a `Page` in a module of its own and name it in `pages.py`
     def draw(shell: Shell, rows: Rows) -> None:  # on the event loop: elements from kit.py, no queries
         with kit.card("Rows"):
             for row in rows:
-                kit.link(row.name, shell.url(PERSON, person=row.id))
+                kit.link(row.name, shell.url("person", person=row.id))
 
     PAGE = Page("rows", "/office/{office}/rows", "Rows", "list", load, draw)
 
@@ -28,7 +28,6 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, cast
-from urllib.parse import quote, urlencode
 
 import msgspec
 from nicegui import context, ui
@@ -41,6 +40,7 @@ from orchestrator.web.parts import Parts
 from orchestrator.web.queries import offices as queries_offices
 from orchestrator.web.ui import kit
 from orchestrator.web.ui.asked import Ask
+from orchestrator.web.ui.paths import PATHS, address
 from orchestrator.web.ui.steer import Controls
 from orchestrator.web.ui.strip import Moment, bars, ticks
 from simulator.businesstime import calendar_for
@@ -82,13 +82,7 @@ class Page(msgspec.Struct, frozen=True):
 
     def address(self, **given: object) -> str:
         """Return its address: what is no parameter of its path, and not empty, becomes its query."""
-        path, query = self.path, {}
-        for name, value in given.items():
-            if f"{{{name}}}" in path:
-                path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
-            elif str(value):
-                query[name] = str(value)
-        return f"{path}?{urlencode(query)}" if query else path
+        return address(self.path, **given)
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -140,11 +134,12 @@ class Shell:
         assert self._loaded is not None
         return self._loaded.ask.office
 
-    def url(self, page: Page, **given: object) -> str:
-        """Return a page's address in this office at this moment."""
-        if page.of_office and self.book is not None:
-            return page.address(**{"office": self.book.id, "at": self.at, **given})
-        return page.address(**given)
+    def url(self, page: Page | str, **given: object) -> str:
+        """Return a page's address, by the page or its name in `paths.py`, in this office at this moment."""
+        path = PATHS[page] if isinstance(page, str) else page.path
+        if "{office}" in path and self.book is not None:
+            return address(path, **{"office": self.book.id, "at": self.at, **given})
+        return address(path, **given)
 
     def turn(self, **changed: object) -> Coroutine[Any, Any, None]:
         """Change parameters of the address (empty takes one away), and draw anew. To be awaited, or returned by a handler."""
@@ -408,6 +403,6 @@ class Shell:
     def _readdress(self) -> None:
         """Have the browser's address say what is shown, so that it can be linked to and loaded again."""
         known: Mapping[str, str] = self.query
-        address = self.page.address(**known)
-        ui_json = msgspec.json.encode(address).decode()
+        target = self.page.address(**known)
+        ui_json = msgspec.json.encode(target).decode()
         self.client.run_javascript(f"history.replaceState(history.state, '', {ui_json})")

@@ -97,7 +97,9 @@ class Controls:
             kit.text("Pace", "label")
             kit.choice("Pace", SPEEDS, "60", lambda v: pace.update(value=v), "run-speed")
             kit.text("Budget, if it has one", "label")
-            money = kit.Tag("input", "field", None, label="Budget in the office's currency, empty for none", placeholder="none")
+            money = kit.Tag(
+                "input", "field", None, label="Budget in the office's currency, empty for none", placeholder="none"
+            )
             money.on("change", lambda e: wanted.update(budget=str(e.args).strip()), js_handler=kit.CHOSEN)
 
             async def start() -> None:
