@@ -17,10 +17,11 @@ trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
 
-# The mirror that this machine uses already, and Debian's own where it names none.
+# The mirror that this machine uses already.
 mirror=$(apt-get indextargets --format '$(SITE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
     awk '$1 !~ /security/ && $2 == "main" { print $1; exit }') || mirror=
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} trixie main" >"$work/trixie.list"
+[ -n "$mirror" ] || { echo "apt on this machine names no Debian mirror, so Compose cannot be fetched." >&2; exit 1; }
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" >"$work/trixie.list"
 apart=(-o Dir::Etc::sourcelist="$work/trixie.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache")
 apt-get "${apart[@]}" -qq update
 (cd "$work" && apt-get "${apart[@]}" -qq download docker-compose 2>"$work/said") || { cat "$work/said" >&2; exit 1; }

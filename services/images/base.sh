@@ -4,7 +4,7 @@
 #
 #     services/images/base.sh [NAME] [PACKAGE...]
 #
-# The packages come from this machine's own Debian mirror, if apt here has one for this release, else from Debian's. The
+# The packages come from this machine's own Debian mirror, if apt here has one for this release, else from where debootstrap itself looks. The
 # certificates which this machine's administrator trusts are trusted in it too, so that pip and apt reach inside a build
 # what they reach outside. So such a base is this machine's own: it is made where it is used, and never published.
 set -eu
@@ -21,7 +21,6 @@ done
 
 mirror=$(apt-get indextargets --format '$(SITE) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
     awk -v release=$release '$2 == release && $3 == "main" { print $1; exit }') || mirror=
-mirror=${mirror:-http://deb.debian.org/debian}
 packages=ca-certificates,python3,python3-pip,python3-venv
 for package in "$@"; do packages=$packages,$package; done
 
@@ -30,7 +29,7 @@ trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 root=$folder/root
 
-debootstrap --variant=minbase --include="$packages" $release "$root" "$mirror" >"$folder/log" 2>&1 || {
+debootstrap --variant=minbase --include="$packages" $release "$root" ${mirror:+"$mirror"} >"$folder/log" 2>&1 || {
     tail -n 40 "$folder/log" >&2
     say "debootstrap failed."
     exit 1

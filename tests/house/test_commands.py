@@ -119,8 +119,8 @@ def test_an_installed_environment_is_not_installed_again(tmp_path: Path) -> None
 
 def test_the_environment_is_installed_by_hash_alone() -> None:
     lines = [line for line in MAKEFILE.splitlines() if "pip install" in line]
-    assert len(lines) == 3
-    assert "--require-hashes" in lines[0] and "--require-hashes" in lines[2]
+    assert len(lines) == 4
+    assert all("--require-hashes" in line for line in (lines[0], *lines[2:]))
     assert "--no-deps" in lines[1] and "--no-index" in lines[1]
 
 

@@ -37,7 +37,7 @@ def _wanted(path: Path) -> set[str]:
 
 
 def test_there_is_a_lock_for_each_list() -> None:
-    assert {lock.stem for lock in LOCKS} == {"runtime", "telemetry", "dev", "assistant", "model"}
+    assert {lock.stem for lock in LOCKS} == {"runtime", "telemetry", "dev", "assistant", "model", "clients"}
     assert {path.stem for path in REQUIREMENTS.glob("*.in")} == {lock.stem for lock in LOCKS}
 
 

@@ -67,7 +67,7 @@ def test_versions_compare_as_numbers(said: str) -> None:
 @pytest.mark.parametrize(
     ("where", "path"),
     [("unix:///var/run/docker.sock", "/var/run/docker.sock"), ("unix:///run/user/1000/docker.sock", "/run/user/1000/docker.sock"),
-     ("unix:///Users/x/.docker/run/docker.sock", "/var/run/docker.sock"), ("", "/var/run/docker.sock")],
+     ("unix:///home/me/.docker/run/docker.sock", "/var/run/docker.sock"), ("", "/var/run/docker.sock")],
 )  # fmt: skip
 def test_the_engine_s_socket_is_found(where: str, path: str) -> None:
     assert engine.judge_endpoint(Ran(0, where + "\n")) == (path, "")
