@@ -8,6 +8,7 @@ from typing import Any
 
 import bench.grader
 from services import documents
+from services.documents.formulas import CARRIED
 
 LIBRARIES = ("openpyxl==3.1.5", "pypdf==7.1.1", "python-docx==1.2.0")
 """What the grader needs, as in requirements/assistant.lock."""
@@ -81,12 +82,13 @@ def verifier_dockerfile() -> str:
 
 
 def grader_files() -> dict[str, bytes]:
-    """Return the vendored grader by its path below `tests/`: `bench/grader` with the calculator itself put in."""
+    """Return the vendored grader by its path below `tests/`: `bench/grader` with the evaluator itself put in."""
     found = {}
     for file in files(bench.grader).iterdir():
         if PurePosixPath(file.name).suffix == ".py":
             found[f"grader/{file.name}"] = file.read_bytes()
-    found["grader/formulas.py"] = files(documents).joinpath("formulas.py").read_bytes()
+    for name in CARRIED:
+        found[f"grader/{name}"] = files(documents).joinpath(name).read_bytes()
     return dict(sorted(found.items()))
 
 

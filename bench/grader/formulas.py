@@ -1,4 +1,4 @@
-"""Recalculation of formulas. A snapshot carries `services/documents/formulas.py` itself in place of this file."""
+"""Recalculation of formulas. A snapshot carries the modules of `services/documents` themselves in place of this file."""
 
 from __future__ import annotations
 

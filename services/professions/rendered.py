@@ -8,9 +8,9 @@ import msgspec
 
 from services.documents.cells import Sheet
 from services.documents.reading import parse_workbook_text
+from services.documents.recalculation import Calculator
 from services.professions.amounts import from_cell
 from services.professions.base import CSV, XLSX, Deliverable
-from services.professions.formulas import Calculator
 from services.professions.views import PriorView, view_from_csv, view_from_workbook
 
 
@@ -54,6 +54,6 @@ def grid(sheet: Sheet, calculator: Calculator) -> Sequence[Sequence[str]]:
         if row <= sheet.rows and column <= sheet.columns:
             value: object = cell.value
             if cell.value is None and cell.formula is not None:
-                value = calculator.text(sheet, cell)
+                value = calculator.result(sheet, cell)
             rows[row - 1][column - 1] = from_cell(value)
     return rows

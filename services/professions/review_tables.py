@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from services.documents.cells import Cell, Sheet, column_letters
+from services.documents.recalculation import Calculator, tall_blocks
 from services.professions.amounts import number, same
 from services.professions.base import CSV, Deliverable, Table
 from services.professions.faults import Case, Fault, listed
-from services.professions.formulas import Calculator, ranges
 from services.professions.rendered import grid, sheets_of
 from services.professions.views import csv_rows, header_of
 
@@ -155,8 +155,8 @@ def _formula_faults(sheet: Sheet, calculator: Calculator, grids: Mapping[str, Gr
         where = f"{sheet.name}!{cell.ref}"
         for passed in _rows_missed(cell, sheet, grids):
             missed.setdefault(passed, []).append(where)
-        fresh = calculator.text(sheet, cell)
-        if cell.value is not None and fresh is not None and not _agrees(str(cell.value), fresh):
+        fresh = calculator.result(sheet, cell)
+        if cell.value is not None and fresh is not None and not _agrees(str(cell.value), str(fresh)):
             text = f"the stored value {cell.value} is not what ={cell.formula} gives, {fresh}"
             yield Fault("high", file, where, text)
     for passed, places in missed.items():
@@ -169,7 +169,7 @@ def _agrees(stored: str, fresh: str) -> bool:
 
 
 def _rows_missed(cell: Cell, sheet: Sheet, grids: Mapping[str, Grid]) -> Iterator[str]:
-    for block in ranges(cell.formula or ""):
+    for block in tall_blocks(cell.formula or ""):
         table = grids.get((block.sheet or sheet.name).casefold())
         if table is None or table.cut or table.name.casefold() == "summary":
             continue

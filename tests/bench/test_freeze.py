@@ -19,6 +19,8 @@ from bench.freeze import freeze
 from bench.kinds.inputs import NoRubric
 from bench.moment import NoOracle, depth_of, split_reference
 from bench.snapshot import MANIFEST, Manifest, Snapshot, Tampered, find_snapshots, open_snapshot, write_snapshot
+from services import documents
+from services.documents.formulas import CARRIED
 from services.storage.memory import MemoryBlobs
 from simulator.canonical import sha256
 from simulator.engine.history import as_of
@@ -152,13 +154,15 @@ def test_required_checks_name_visible_sources(frozen: Frozen) -> None:
 
 
 def test_the_grader_stands_alone(reconciliation: Snapshot) -> None:
-    """Nothing in `tests/` imports this project, and the calculator is carried whole."""
+    """Nothing in `tests/` imports this project, and the evaluator is carried whole."""
     for path, data in files_of(reconciliation.folder / "tests").items():
         if path.endswith(".py"):
             source = data.decode()
             found = re.findall(r"^\s*(?:from|import)\s+(bench|services|simulator|training|orchestrator)\b", source, re.MULTILINE)
             assert found == [], path
-    assert b"class _Parser" in (reconciliation.folder / "tests/grader/formulas.py").read_bytes()
+    for name in CARRIED:
+        ours = Path(documents.__path__[0], name).read_bytes()
+        assert (reconciliation.folder / "tests/grader" / name).read_bytes() == ours
 
 
 def by_hand(snapshot: Snapshot, home: Path, logs: Path, python: str = sys.executable) -> tuple[int, dict[str, float]]:

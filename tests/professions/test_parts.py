@@ -1,17 +1,12 @@
-"""The small parts: amounts, periods, views, the recalculation of formulas, the registry."""
+"""The small parts: amounts, periods, views, the registry."""
 
 from __future__ import annotations
-
-from decimal import Decimal
-from fractions import Fraction
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from services.documents.cells import Cell, Sheet
 from services.professions import amounts, periods
-from services.professions.formulas import Calculator, Range, ranges
 from services.professions.registry import DOMAINS, PROFESSIONS, for_domain, plan, profession
 from services.professions.rendered import view_of
 from services.professions.review import review
@@ -112,82 +107,6 @@ def test_a_view_of_anything_answers(sheets: dict[str, list[list[object]]]) -> No
     view = view_from_workbook(sheets)
     assert view.figure("Total") is None or isinstance(view.figure("Total"), str)
     assert isinstance(view.table("Parts", ("part_id",)), list)
-
-
-# -- formulas ---------------------------------------------------------------------------------------------------------
-
-
-def sheet(name: str, *rows: list[object]) -> Sheet:
-    cells = {}
-    for row, values in enumerate(rows, 1):
-        for column, value in enumerate(values, 1):
-            if isinstance(value, str) and value.startswith("="):
-                cells[row, column] = Cell(row, column, None, value[1:])
-            elif value is not None:
-                typed = value if isinstance(value, str | bool) else Decimal(str(value))
-                cells[row, column] = Cell(row, column, typed)
-    return Sheet(name, len(rows), max(map(len, rows)), cells)
-
-
-def result(formula: str) -> str | None:
-    data = sheet("It's data", ["ref", "amount"], ["a", 1.1], ["b", 2.2], ["A", -3], ["c", None])
-    home = sheet("Home", [f"={formula}", 7, "=B1*2", "=A9/0"])
-    return Calculator([home, data]).text(home, home.cells[1, 1])
-
-
-@pytest.mark.parametrize(
-    ("formula", "text"),
-    [
-        ("SUM('It''s data'!B2:B5)", "0.3"),
-        ("SUM('It''s data'!$B$2:$B$3)-1.3", "2"),
-        ("SUMIF('It''s data'!A2:A5,\"a\",'It''s data'!B2:B5)", "-1.9"),
-        ("COUNTIF('It''s data'!B2:B5,\">=1\")", "2"),
-        ("COUNTIF('It''s data'!A2:A5,\"<>a\")", "2"),
-        ("COUNTA('It''s data'!A2:A99)", "4"),
-        ("ROUND(100*B1/3,1)", "233.3"),
-        ("ROUND(-2.5,0)", "-3"),
-        ("-(B1+C1)*2", "-42"),
-        ("(5248.48)+(-38.43)", "5210.05"),
-        ("AVERAGE(B1,C1)", "10.5"),
-        ("MAX(B1,C1)-MIN(B1,C1)+ABS(-1)+COUNT(B1,C1)", "10"),
-        ('"text"', "text"),
-    ],
-)
-def test_plain_formulas_are_recalculated_exactly(formula: str, text: str) -> None:
-    assert result(formula) == text
-
-
-@pytest.mark.parametrize(
-    "formula",
-    [
-        "VLOOKUP(A1,B1:C3,2)", "A1", "D1", "SUM(", "1/0", "B1 B1", "'No sheet'!A1", "SUM('No sheet'!A1:A2)", "(" * 500,
-        "1" + "+1" * 500, '"a"*2', "IF(1>2,3,4)", "ROUND(1,B1*99)", "COUNTIF(B1:C1)", "", "A1:B2", "AVERAGE(\"a\")",
-    ],
-)  # fmt: skip
-def test_what_is_beyond_recalculation_gives_no_answer(formula: str) -> None:
-    """Unknown functions, circles, divisions by nothing, nesting without end: no guess, no exception."""
-    assert result(formula) is None
-
-
-@given(st.text("SUM()ABC123:,+-*/'!\"$ ", max_size=40))
-def test_no_formula_breaks_the_calculator(formula: str) -> None:
-    assert result(formula) is None or isinstance(result(formula), str)
-    assert all(block.bottom > block.top for block in ranges(formula))
-
-
-def test_ranges_name_their_sheet() -> None:
-    assert list(ranges("SUM('Bank only'!$D$2:D9)+A1+SUM(B3:B2)+ Parts!F1:F4")) == [
-        Range("Bank only", 4, 2, 4, 9),
-        Range("", 2, 2, 2, 3),
-        Range("Parts", 6, 1, 6, 4),
-    ]
-
-
-def test_a_huge_range_is_no_burden() -> None:
-    data = sheet("S", [1, "=SUM(A1:A1048576)", "=SUM(A1:XFD1048576)"])
-    calculator = Calculator([data])
-    assert calculator.text(data, data.cells[1, 2]) == "1"
-    assert calculator.value("S", 1, 1) == Fraction(1)
 
 
 # -- review -----------------------------------------------------------------------------------------------------------
