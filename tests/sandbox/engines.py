@@ -41,11 +41,7 @@ def wait_for(come_about: Callable[[], bool], within_s: float = 20) -> None:
     deadline = time.monotonic() + within_s
     while not come_about():
         assert time.monotonic() < deadline, f"it did not come about within {within_s} seconds"
-        select_nothing(0.01)
-
-
-def select_nothing(seconds: float) -> None:
-    threading.Event().wait(seconds)
+        threading.Event().wait(0.01)
 
 
 class _Server(socketserver.ThreadingUnixStreamServer):
@@ -97,15 +93,20 @@ class Line:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(folder / "line.sock"))
         self._listener.listen()
+        self._cut = threading.Event()
         self._open: list[socket.socket] = []
         self._workers = [threading.Thread(target=self._accept)]
         self._workers[0].start()
 
     def cut(self) -> None:
-        """Break every connection and take no more. Safe to call twice."""
-        for one in (self._listener, *self._open):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+        """Break every connection, and from now on each new one at once."""
+        self._cut.set()
+        _shut(*self._open)
+
+    def close(self) -> None:
+        """Take none any more."""
+        self.cut()
+        _shut(self._listener)
         for worker in list(self._workers):
             worker.join()
         for one in (self._listener, *self._open):
@@ -117,6 +118,9 @@ class Line:
                 here, _ = self._listener.accept()
             except OSError:
                 return
+            if self._cut.is_set():
+                here.close()
+                continue
             there = socket.socket(socket.AF_UNIX)
             there.connect(self._engine)
             self._open += [here, there]
@@ -132,3 +136,9 @@ class Line:
                 other.sendall(data)
         with contextlib.suppress(OSError):
             other.shutdown(socket.SHUT_WR)
+
+
+def _shut(*sockets: socket.socket) -> None:
+    for one in sockets:
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
