@@ -43,7 +43,7 @@ def application(parts: Parts, host: str = "127.0.0.1", names: Iterable[str] = ()
     """Return the application, bound to `host`; `names` are further names under which it may be called."""
     app = FastAPI(
         title="OfficeTown", version=ENGINE_VERSION, description=_WORDS, docs_url=None, redoc_url=None,
-        openapi_url="/api/v1/openapi.json",
+        openapi_url="/api/v1/openapi.json", redirect_slashes=False,
     )  # fmt: skip
     app.state.parts = parts
     app.state.streams = Streams()

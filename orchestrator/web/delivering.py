@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import Response
@@ -10,7 +11,7 @@ from orchestrator.web.queries.files import Content
 from simulator.canonical import clean_name
 from simulator.ports import BlobStore
 
-_HARMLESS = frozenset(
+HARMLESS = frozenset(
     {
         "application/json", "application/pdf", "application/zip", "image/gif", "image/jpeg", "image/png", "text/csv",
         "text/plain", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -19,6 +20,10 @@ _HARMLESS = frozenset(
     }
 )  # fmt: skip
 OCTETS = "application/octet-stream"
+BYTES: dict[str, Any] = {
+    media: {"schema": {"type": "string", "format": "binary"}} for media in (OCTETS, *sorted(HARMLESS))
+}
+"""What the OpenAPI document says of a download."""
 
 
 def disposition(name: str) -> str:
@@ -30,7 +35,7 @@ def disposition(name: str) -> str:
 
 def download(blobs: BlobStore, content: Content) -> Response:
     """Return a version's bytes, verified by their hash."""
-    media = content.media_type if content.media_type in _HARMLESS else OCTETS
+    media = content.media_type if content.media_type in HARMLESS else OCTETS
     headers = {
         "content-disposition": disposition(content.name),
         "content-security-policy": "default-src 'none'; sandbox",

@@ -39,11 +39,15 @@ def test_a_message_enters_while_the_office_is_paused_and_is_the_persons_own(paus
     taken = paused.tell("POST", f"{O}/as/elena/acts", body, status=202)
     assert _landed(paused, "elena", taken["key"])["conflicts"] == []
     newest = paused.ask(f"{O}/as/elena/rooms/{room}/messages")["items"][0]
-    assert newest["sender"] == "elena" and "<script>alert(1)</script>" in newest["text"] and "\x00" not in newest["text"]
+    assert (
+        newest["sender"] == "elena" and "<script>alert(1)</script>" in newest["text"] and "\x00" not in newest["text"]
+    )
     again = paused.tell("POST", f"{O}/as/elena/acts", body, status=202)
     assert again["state"] == "in", "a key happens once, however often it is sent"
     assert paused.ask(f"{O}/as/elena/rooms/{room}/messages")["items"][0] == newest
-    second = paused.tell("POST", f"{O}/as/daniel/acts", {**body, "arguments": {"to": room, "text": "So do I."}}, status=202)
+    second = paused.tell(
+        "POST", f"{O}/as/daniel/acts", {**body, "arguments": {"to": room, "text": "So do I."}}, status=202
+    )
     _landed(paused, "daniel", second["key"])
     paused.tell("PUT", f"{O}/run", {"speed": "max", "paused": False})
     until(lambda: paused.ask(f"{O}/run")["state"] == "ended", 90)
@@ -95,7 +99,9 @@ def test_a_persons_key_acts_as_them_and_as_nobody_else(paused: Site) -> None:
     body = {"tool": "save", "arguments": {"path": "Notes/mine.md", "text": "mine"}, "key": "k"}
     taken = paused.tell("POST", f"/offices/{office}/as/elena/acts", body, key, 202)
     _landed(paused, "elena", taken["key"], key)
-    assert "/home/npc/computer/Notes/mine.md" in {f["path"] for f in paused.every(f"/offices/{office}/as/elena/files", key)}
+    assert "/home/npc/computer/Notes/mine.md" in {
+        f["path"] for f in paused.every(f"/offices/{office}/as/elena/files", key)
+    }
     words = {
         paused.refused(f"/offices/{office}/as/{person}/acts", 404, key, "POST", json=body)
         for person in ("daniel", "nobody")
@@ -138,7 +144,11 @@ def test_an_office_is_made_from_a_package_and_from_a_brief(empty: Site) -> None:
     until(lambda: empty.ask(f"/jobs/{job['id']}")["state"] == "done")
     made = empty.ask(f"/jobs/{job['id']}")["result"]["office"]
     assert empty.ask(f"/offices/{made}")["seed"] == 3
-    brief = {"brief": "A four-person bookkeeping office with two clients.", "people": 4, "run": {"days": 1, "paused": True}}
+    brief = {
+        "brief": "A four-person bookkeeping office with two clients.",
+        "people": 4,
+        "run": {"days": 1, "paused": True},
+    }
     job = empty.tell("POST", "/offices", brief, status=202)
     until(lambda: empty.ask(f"/jobs/{job['id']}")["state"] != "working", 90)
     ended = empty.ask(f"/jobs/{job['id']}")

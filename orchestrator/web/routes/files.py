@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Path, Query, Response
 
 from orchestrator.naming import find_file
 from orchestrator.web.api import Routes
-from orchestrator.web.delivering import OCTETS, download
+from orchestrator.web.delivering import BYTES, download
 from orchestrator.web.parts import BookOf, Limit, Moment, Name, Skip, Text
 from orchestrator.web.queries import files
 from orchestrator.web.queries.common import Page, page
 
 routes = Routes("files")
 Number = Annotated[int, Path(ge=1, le=1_000_000, description="The version's number.")]
-BYTES: dict[str, Any] = {OCTETS: {"schema": {"type": "string", "format": "binary"}}}
 
 
 @routes.get("/offices/{office}/files", Page[files.FileLine])

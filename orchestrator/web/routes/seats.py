@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from orchestrator.web.api import Routes
-from orchestrator.web.delivering import download
+from orchestrator.web.delivering import BYTES, download
 from orchestrator.web.parts import Limit, Name, SeatOf, Skip, Text
 from orchestrator.web.queries import files, memory, people, talk, work
 from orchestrator.web.queries.common import Page, page
-from orchestrator.web.routes.files import BYTES, Number
+from orchestrator.web.routes.files import Number
 from orchestrator.web.routes.talk import Day
 from orchestrator.web.span import Days, span
 from simulator.view_types import Colleague, Hit

@@ -105,10 +105,14 @@ def _list(shell: Shell, now: Shown) -> None:
     for line in now.lines[:_MOST_LISTED]:
         with kit.box("office-row", test=f"office-{line.id}"):
             with kit.box("stack tight"):
-                kit.link(line.name or line.id, address(PATHS["floor"], office=line.id), "strong", test=f"open-{line.id}")
+                kit.link(
+                    line.name or line.id, address(PATHS["floor"], office=line.id), "strong", test=f"open-{line.id}"
+                )
                 made = datetime.fromtimestamp(line.created, UTC)
                 said = f"{line.head:,} events · made {made:%-d %b %Y}"
-                kit.text(f"{said} · fork of {line.parent} at {line.parent_revision:,}" if line.parent else said, "faint")
+                kit.text(
+                    f"{said} · fork of {line.parent} at {line.parent_revision:,}" if line.parent else said, "faint"
+                )
             clock = now.clocks.get(line.id, Clock("still"))
             if clock.state != "still":
                 kit.chip(STATES.get(clock.state, clock.state), f"state-{clock.state}")
