@@ -71,8 +71,8 @@ def is_workbook(media_type: str, name: str) -> bool:
 def grid(sheet: document_cells.Sheet) -> Grid:
     """Return the part of a sheet that is shown."""
     columns = min(sheet.columns, MOST_COLUMNS)
-    rows = []
-    formulas = set()
+    rows: list[tuple[str, ...]] = []
+    formulas: set[tuple[int, int]] = set()
     for number, found in sheet.lines():
         if len(rows) >= MOST_ROWS:
             break

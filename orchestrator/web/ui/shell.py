@@ -179,7 +179,7 @@ class Shell:
         self._show(loaded)
         if self.book is not None or self.page.every:
             timer = ui.timer(_TICK_S, self._tick, immediate=False)
-            self.client.on_delete(timer.cancel)
+            self.client.on_delete(lambda: timer.cancel())
 
     def _top(self, name: str) -> None:
         with kit.link("", "/offices", "brand", label="OfficeTown: all offices"):
