@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from orchestrator import commands, costs, demo, estimating, gatewaying, looking, replaying, running, tasks
+from orchestrator import cli_worlds, commands, costs, demo, estimating, gatewaying, looking, replaying, running, tasks
 from orchestrator import doctor as diagnosis
+from orchestrator.cli_parts import Json, house_of
 from orchestrator.compose import House
 from orchestrator.output import Out
-from orchestrator.settings import read_settings
 from orchestrator.stack import bringing
 from orchestrator.stack.stack import from_environment
 from simulator.errors import OfficeTownError
@@ -24,18 +23,10 @@ app = typer.Typer(
     help="Simulated organizations that produce real professional work, and from it scored tasks for agents.",
 )  # fmt: skip
 
-Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on the last line of stdout.")]
 OfficeName = Annotated[str, typer.Argument(metavar="OFFICE", help="Its id, the beginning of its id, or its name.")]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="Do not ask the model endpoints one tiny question first.")]
+app.add_typer(cli_worlds.app, name="worlds")
 Moment = Annotated[str, typer.Option("--on", help="A revision, YYYY-MM-DD, or YYYY-MM-DD HH:MM; now without it.")]
-
-
-def house_of(context: typer.Context) -> House:
-    """Return the house that the command works in; it is let go when the command ends."""
-    make: Callable[[], House] | None = context.obj
-    house = House(read_settings(os.environ)) if make is None else make()
-    context.call_on_close(house.close)
-    return house
 
 
 @app.command("demo")

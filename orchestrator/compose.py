@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
 
 from orchestrator.accounts import password_of, secret_of
 from orchestrator.carriers import choose
@@ -131,6 +134,26 @@ class House:
         """Return the name of a role's model; `offline` is the offline professional's."""
         chosen = self.settings.of(role)
         return "offline" if chosen.offline or self._model is not None else chosen.name
+
+    def named_model(
+        self, role: Role, name: str = "", say: Callable[[str], None] = lambda text: None
+    ) -> tuple[Model, str, str, str]:
+        """Return a role's model with its name, effort and endpoint's host; `name` asks that endpoint for another model.
+
+        Raises UsageError where no endpoint is set up for the role: nothing else may answer in its place.
+        """
+        chosen = self.settings.of(role)
+        if self._model is not None:
+            return self._model, name or "double", "", ""
+        if chosen.offline:
+            raise UsageError(
+                f"No model is set up for the role {role}: name its endpoint by OFFICETOWN_{role.upper()}_MODEL_URL and "
+                f"OFFICETOWN_{role.upper()}_MODEL, or for all roles at once (docs/configuration.md)."
+            )
+        if name and name != chosen.name:
+            chosen = msgspec.structs.replace(chosen, name=name, prices=None)
+        connected = connect({role: chosen}, self._around(), self._made, None, say)
+        return connected.model, chosen.name, chosen.effort, urlsplit(chosen.url).hostname or ""
 
     def model_names(self) -> dict[str, str]:
         """Return the model of each role that an office asks, as its record and a snapshot's manifest keep it."""

@@ -44,7 +44,7 @@ class Desk:
     ) -> None:
         self.home = home
         self.environ = {"OFFICETOWN_HOME": str(home), **(environ or {})}
-        self._capture = capture
+        self.capture = capture
 
     def house(self, **parts: Any) -> House:
         """A house in this home; `parts` are the model and sandboxes to use."""
@@ -52,9 +52,9 @@ class Desk:
 
     def __call__(self, *arguments: str | Path, make: Callable[[], House] | None = None) -> Said:
         """Run one command."""
-        self._capture.readouterr()
+        self.capture.readouterr()
         code = execute([str(a) for a in arguments], make or self.house)
-        return Said(code, *self._capture.readouterr())
+        return Said(code, *self.capture.readouterr())
 
     def json(self, *arguments: str | Path, make: Callable[[], House] | None = None) -> dict[str, Any]:
         """Run one command that must succeed, with --json; return its object."""

@@ -225,6 +225,22 @@ def test_a_pack_brings_the_whole_office_elsewhere(worked: Desk, desk: Desk, tmp_
     assert desk.json("log", here, "--hash")["hash"] == desk.json("log", twin, "--hash")["hash"]
 
 
+def test_forked_and_unpacked_offices_say_with_which_models_they_were_run(
+    copied: Desk, desk: Desk, tmp_path: Path
+) -> None:
+    runs = copied.json("show", "Juniper")["runs"]
+    assert len(runs) == 1 and runs[0]["models"]
+    forked = copied.json("fork", "Juniper", "--at", "300")["office"]
+    assert copied.json("show", forked)["runs"] == runs
+    copied.json("pack", forked, "-o", tmp_path / "fork.office")
+    there = Desk(tmp_path / "there", desk.capture)
+    unpacked = there.json("unpack", tmp_path / "fork.office", "--name", "Brought")["office"]
+    assert there.json("show", unpacked)["runs"] == runs
+    assert f"Run with {next(iter(runs[0]['models'].values()))}" in there("show", unpacked).out
+    there.json("run", unpacked, "--days", "3")
+    assert there.json("show", unpacked)["runs"] == runs, "with the same, so nothing new is noted"
+
+
 def test_replay_prints_the_logs_hash_and_asks_no_model(worked: Desk) -> None:
     """RULE 2 and DESIGN 1: the record alone gives the log, byte for byte."""
     never = Never()
