@@ -20,6 +20,7 @@ from orchestrator.web.live import Streams
 from orchestrator.web.offices import Town
 from orchestrator.web.parts import Parts
 from orchestrator.web.queries.costs import Ledger
+from orchestrator.web.queries.reading import Rendered
 from orchestrator.web.routes import acts, files, keys, offices, people, seats, steering, talk, watching, work
 from simulator.events import ENGINE_VERSION
 
@@ -36,7 +37,7 @@ shows what that person may see now. Errors have one shape: `{"error": {"code", "
 def parts_for(house: House, token: str, closing: Callable[[], bool] = lambda: False) -> Parts:
     """Return the parts of a house's web side. An empty `token` lets whoever brings no key be the operator."""
     issued = Keys(token, house.settings.home / "keys.json", lambda: int(time.time()))
-    return Parts(house, Shelf(house), Town(house), issued, Jobs(time.time), Ledger(), closing, time.time)
+    return Parts(house, Shelf(house), Town(house), issued, Jobs(time.time), Ledger(), Rendered(), closing, time.time)
 
 
 def application(parts: Parts, host: str = "127.0.0.1", names: Iterable[str] = ()) -> FastAPI:

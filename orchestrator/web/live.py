@@ -10,10 +10,15 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
 from orchestrator.web.book import Book
+from orchestrator.web.caller import OPERATOR, caller_of
 from orchestrator.web.errors import Conflicting
+from orchestrator.web.guard import key_of
 from orchestrator.web.parts import Parts
 from orchestrator.web.queries import events
+from orchestrator.web.queries.watchers import Changed, mark
+from simulator.access import Subject
 from simulator.errors import OfficeTownError
+from simulator.view import view
 
 LOOK_S = 0.3
 """How often the log is looked at; another process may be the one that writes it."""
@@ -54,6 +59,48 @@ async def stream(
         yield sse("end", b'{"reason":"The office cannot be read any more."}')
     finally:
         streams.open -= 1
+
+
+async def changes(request: Request, parts: Parts, book: Book, person: str, last: str) -> AsyncIterator[bytes]:
+    """Yield an event whenever a person's view has changed since the mark `last`.
+
+    Events are as far apart as looks at the log, and what a person may not see makes none: their times tell nothing.
+    """
+    streams: Streams = request.app.state.streams
+    caller = caller_of(request.scope)
+    key = key_of(request.headers)
+    streams.open += 1
+    try:
+        async for chunk in _changing(parts, book, person, last):
+            if parts.keys.caller(key) != caller and caller != OPERATOR:
+                return
+            yield chunk
+    except OfficeTownError:
+        yield sse("end", b'{"reason":"This cannot be followed any more."}')
+    finally:
+        streams.open -= 1
+
+
+async def _changing(parts: Parts, book: Book, person: str, last: str) -> AsyncIterator[bytes]:
+    yield b"retry: 2000\n\n"
+    quiet, head = 0.0, -1
+    while not parts.closing():
+        now = await run_in_threadpool(lambda: book.timeline.head)
+        if now != head:
+            head = now
+            changed = await run_in_threadpool(_mark, book, person, now)
+            if changed.mark != last:
+                last = changed.mark
+                yield sse("changed", msgspec.json.encode(changed), last)
+        await asyncio.sleep(LOOK_S)
+        quiet += LOOK_S
+        if quiet >= QUIET_S:
+            quiet = 0.0
+            yield b": still here\n\n"
+
+
+def _mark(book: Book, person: str, revision: int) -> Changed:
+    return mark(view(book.timeline.office(revision), Subject(person)))
 
 
 async def _following(

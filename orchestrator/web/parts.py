@@ -16,6 +16,7 @@ from orchestrator.web.jobs import Jobs
 from orchestrator.web.keys import Keys
 from orchestrator.web.offices import Town
 from orchestrator.web.queries.costs import Ledger
+from orchestrator.web.queries.reading import Rendered
 from simulator.access import Subject
 from simulator.errors import UnknownReference
 from simulator.office import Office
@@ -31,6 +32,7 @@ class Parts(msgspec.Struct, frozen=True):
     keys: Keys
     jobs: Jobs
     ledger: Ledger
+    rendered: Rendered
     closing: Callable[[], bool]
     wall: Callable[[], float]
 

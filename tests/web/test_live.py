@@ -150,3 +150,46 @@ def test_an_office_that_is_removed_ends_its_streams(copied: Site) -> None:
         assert heard.take(1, "end")
     copied.refused(f"{O}/state", 404)
     assert copied.ask("/offices") == []
+
+
+def test_a_person_hears_only_of_what_changes_for_them(copied: Site) -> None:
+    """RULE 28: the times at which others act would tell how much happens out of sight."""
+    office = copied.house.row("Juniper").id
+    copied.tell("POST", f"{O}/run", {"days": 4, "paused": True})
+    keys = {p: copied.tell("POST", f"{O}/people/{p}/keys", status=201)["key"] for p in ("elena", "dev")}
+
+    def follow(person: str, last: str = "") -> Any:
+        headers = {"last-event-id": last} if last else {}
+        return copied.client(keys[person]).stream("GET", f"/offices/{office}/as/{person}/live", headers=headers)
+
+    with follow("dev") as dev, follow("elena") as elena:
+        hears, also = Heard(dev), Heard(elena)
+        ((mark, before),) = hears.take(1, "changed")
+        also.take(1, "changed")
+        private = {"tool": "save", "arguments": {"path": "Notes/private.md", "text": "mine"}, "key": "a"}
+        copied.tell("POST", f"/offices/{office}/as/elena/acts", private, keys["elena"], 202)
+        ((_, seen),) = also.take(1, "changed")
+        told = {"tool": "post_message", "arguments": {"to": "room-general", "text": "all"}, "key": "b"}
+        copied.tell("POST", f"/offices/{office}/as/elena/acts", told, keys["elena"], 202)
+        ((after, now),) = hears.take(1, "changed")
+    assert before["sees"] == now["sees"], "of the private note he was told nothing: his first news is the message"
+    assert mark != after and seen["sees"]["files"] > 0
+    with follow("dev", after) as dev:
+        copied.tell("POST", f"/offices/{office}/as/elena/acts", {**private, "key": "c"}, keys["elena"], 202)
+        told["key"] = "d"
+        copied.tell("POST", f"/offices/{office}/as/elena/acts", told, keys["elena"], 202)
+        assert Heard(dev).take(1, "changed")[0][0] not in (mark, after), "resumed: what was known is not told again"
+
+
+def test_a_key_that_is_taken_back_ends_what_it_follows(copied: Site) -> None:
+    office = copied.house.row("Juniper").id
+    copied.tell("POST", f"{O}/run", {"days": 4, "paused": True})
+    given = copied.tell("POST", f"{O}/people/dev/keys", status=201)
+    with copied.client(given["key"]).stream("GET", f"/offices/{office}/as/dev/live") as answer:
+        heard = Heard(answer)
+        heard.take(1, "changed")
+        copied.tell("DELETE", f"{O}/keys/{given['id']}")
+        told = {"tool": "post_message", "arguments": {"to": "room-general", "text": "all"}}
+        copied.tell("POST", f"{O}/as/elena/acts", told, status=202)
+        with pytest.raises(AssertionError, match="ended"):
+            heard.take(1, "changed")

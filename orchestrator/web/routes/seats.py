@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
 
 from orchestrator.web.api import Routes
 from orchestrator.web.delivering import BYTES, download
-from orchestrator.web.parts import Limit, Name, SeatOf, Skip, Text
-from orchestrator.web.queries import files, memory, people, talk, work
+from orchestrator.web.live import changes
+from orchestrator.web.parts import Limit, Name, PartsOf, SeatOf, Skip, Text, parts_of
+from orchestrator.web.queries import files, memory, people, reading, talk, work
 from orchestrator.web.queries.common import Page, page
-from orchestrator.web.routes.files import Number
+from orchestrator.web.routes.files import Number, Other, Part
 from orchestrator.web.routes.talk import Day
 from orchestrator.web.span import Days, span
 from simulator.view_types import Colleague, Hit
@@ -67,6 +69,31 @@ def seen_file(seat: SeatOf, file: Name) -> files.FileShown:
 def seen_content(seat: SeatOf, file: Name, number: Number) -> Response:
     """The bytes of one version that the person may read, as a download."""
     return download(seat.book.blobs, files.seen_content(seat.seen, file, number))
+
+
+@routes.get(f"{AS}/files/{{file}}/versions/{{number}}/text", reading.TextShown)
+def seen_text(
+    parts: PartsOf, seat: SeatOf, file: Name, number: Number, skip: Skip = 0, chars: Part = 20_000
+) -> reading.TextShown:
+    """One version that the person may read, as text."""
+    content = files.seen_content(seat.seen, file, number)
+    return reading.text(content, parts.rendered.text(seat.book.blobs, seat.book.renderer, content), skip, chars)
+
+
+@routes.get(f"{AS}/files/{{file}}/versions/{{number}}/difference", reading.Difference)
+def seen_difference(parts: PartsOf, seat: SeatOf, file: Name, number: Number, before: Other) -> reading.Difference:
+    """How two versions that the person may read differ as text."""
+    old, new = files.seen_content(seat.seen, file, before), files.seen_content(seat.seen, file, number)
+    first, second = (parts.rendered.text(seat.book.blobs, seat.book.renderer, c) for c in (old, new))
+    return reading.difference(new, (before, first), (number, second))
+
+
+@routes.raw(f"{AS}/live", {"text/event-stream": {"schema": {"type": "string"}}})
+def follow_view(request: Request, seat: SeatOf, last_event_id: Annotated[str, Header(max_length=40)] = "") -> Response:
+    """Tells when something has changed for the person, as server-sent events `changed`; whatever else happens is silent."""
+    request.app.state.streams.room()
+    body = changes(request, parts_of(request), seat.book, seat.person, last_event_id.strip())
+    return StreamingResponse(body, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 
 @routes.get(f"{AS}/rooms", tuple[talk.RoomLine, ...])
