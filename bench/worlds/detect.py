@@ -264,7 +264,7 @@ def _changed_entities(environment: Environment, answer: Answer, old: set[str], n
 
 
 def _omitted(environment: Environment, answer: Answer, expected: Done | None) -> Iterator[Finding]:
-    said = known_words(answer.observation)
+    said = known_words(answer.observation) | set(_numbered(answer.observation))
     if is_refusal(answer.observation):
         return
     if expected is not None:
@@ -283,6 +283,14 @@ def _omitted(environment: Environment, answer: Answer, expected: Done | None) ->
             yield Finding("omitted_entity", f"The observation leaves out {', '.join(left_out[:5])}.")
 
 
+def _numbered(value: Any) -> Iterator[str]:
+    """Yield the whole numbers that stand under keys called id, as texts."""
+    for path, found in leaves(value):
+        key = next((part for part in reversed(path) if not part.isdigit()), "")
+        if isinstance(found, int) and not isinstance(found, bool) and _ID_KEY.search(key):
+            yield str(found)
+
+
 def _groups(value: Any) -> Iterator[set[str]]:
     """Yield the id sets of each map of objects and each list of objects."""
     if isinstance(value, Mapping):
@@ -292,13 +300,18 @@ def _groups(value: Any) -> Iterator[set[str]]:
         for item in inner:
             yield from _groups(item)
     elif isinstance(value, list):
-        keys = [
-            next((v for k, v in item.items() if isinstance(v, str) and (_ID_KEY.search(k) or k == "name")), None)
-            for item in value
-            if isinstance(item, Mapping)
-        ]
+        keys = [_own_id(item) for item in value if isinstance(item, Mapping)]
         if len(keys) > 2 and None not in keys:
-            yield {str(key) for key in keys}
+            yield {key for key in keys if key is not None}
+
+
+def _own_id(item: Mapping[str, Any]) -> str | None:
+    """Return what an object is called: its first id, or its name."""
+    for key, value in item.items():
+        plain = isinstance(value, str | int) and not isinstance(value, bool)
+        if plain and (_ID_KEY.search(key) or (key == "name" and isinstance(value, str))):
+            return str(value)
+    return None
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------

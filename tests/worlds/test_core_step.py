@@ -140,6 +140,15 @@ def test_an_entity_that_vanishes_from_an_imported_state_is_noticed() -> None:
     assert ("omitted_entity", False) in kinds(reply) and reply.state == STATE
 
 
+def test_entities_with_numbers_for_ids_are_missed_too() -> None:
+    tables = [{"table_id": number, "seats": 2} for number in (1, 2, 3)]
+    one = msgspec.structs.replace(environment(False), initial_state={"tables": tables}, collections=(), references=())
+    tool = Tool("list_tables", "Lists tables.", {"type": "object"}, {"tables": [{"table_id": 9, "seats": 1}]})
+    model = stepping(seen({"tables": tables[:2]}), seen({"tables": tables}))
+    reply = Stateful(model, one, "t", NO_FAULTS).answer(tool, {}, one.initial_state, (), one.today)
+    assert kinds(reply) == [("omitted_entity", True)]
+
+
 def test_showing_the_whole_state_is_a_leak() -> None:
     leaked = seen({"rooms": STATE["rooms"], "bookings": STATE["bookings"]})
     right = seen({"room": "RM-101", "beds": 2, "status": "free"})

@@ -297,6 +297,7 @@ def test_extrapolating_from_a_list_that_was_cut() -> None:
     cut = step(1, "list_tanks", {"tanks": [1, 2]}, fault=Fault("truncated"))
     assert "extrapolated_from_truncated" in labels([cut, step(2, "get_water_chemistry")])
     assert labels([cut, step(2, "list_tanks", {"tanks": [1, 2, 3]}), step(3, "get_water_chemistry")]) == ()
+    assert labels([cut]) == (), "nothing was done on the strength of it"
     page = step(1, "list_tanks", {"total": 15, "tanks": [1, 2]}, arguments={"page": 1})
     assert "extrapolated_from_truncated" in labels([page, step(2, "get_water_chemistry")])
     rest = step(2, "list_tanks", {"total": 15, "tanks": list(range(13))}, arguments={"page": 2})
