@@ -12,6 +12,7 @@ from orchestrator.connecting import GENERATOR
 from orchestrator.moments import revision_at, whole_revision
 from orchestrator.naming import find_file
 from orchestrator.output import Out
+from orchestrator.provenance import until
 from services.packages.folder import check_folder, write_package
 from services.packages.folder import seal as seal_package
 from services.packages.generate import generate
@@ -109,7 +110,9 @@ def fork(
     altered = _altered(house, office, change) if change else (None, None)
     switches = Switches(**{ablation: ablation not in without for ablation in ABLATIONS})
     label = name or f"{row.name} fork {revision}" + (f" without {' '.join(without)}" if without else "")
-    child = house.offices.fork(row.id, revision, label, int(time.time()), keep_tape=_before(reader, revision))
+    child = house.offices.fork(
+        row.id, revision, label, int(time.time()), None, _before(reader, revision), until(row.status, revision)
+    )
     event = Event(revision + 1, office.now, "engine", "fork", OfficeForked(row.id, revision, switches, *altered))
     journal = house.offices.open(child)
     try:

@@ -69,6 +69,12 @@ def provenance(reader: Noted) -> list[dict[str, object]]:
     return [msgspec.to_builtins(run) for run in _read(reader.status).runs]
 
 
+def until(status: bytes, revision: int) -> bytes:
+    """Return an office's status as of a revision: of its runs, those that made something up to there."""
+    runs = tuple(run for run in _read(status).runs if run.revision < revision)
+    return canonical(Status(runs)) if runs else b""
+
+
 def _read(status: bytes) -> Status:
     """Read a status; what another version wrote and this one cannot read is as good as none."""
     try:

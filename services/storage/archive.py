@@ -8,6 +8,7 @@ again what the original sends.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -32,7 +33,10 @@ from simulator.conversation import ModelResponse
 from simulator.errors import CorruptStore, StorageError, UsageError
 from simulator.ports import BlobStore, TreeEntry
 
-FORMAT = 1
+FORMAT = 2
+# 1 did not bring the office's status along.
+_READ = (1, FORMAT)
+_STATUS_BYTES = 2**20
 _DATE = (1980, 1, 1, 0, 0, 0)
 _BLOB = re.compile(r"blobs/([0-9a-f]{64})")
 _TABLES = ("events", "calls", "tools", "bodies")
@@ -56,7 +60,8 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an archive says of itself. `head` is the revision of its last event."""
+    """What an archive says of itself. `head` is the revision of its last event; `status` is the office's, such as the
+    models it was run with."""
 
     format: int
     office: str
@@ -69,6 +74,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parent_revision: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None
     head: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     members: dict[str, Member]
+    status: Annotated[bytes, msgspec.Meta(max_length=_STATUS_BYTES)] = b""
 
 
 def pack(offices: Offices, office_id: str, blobs: BlobStore, path: Path) -> Manifest:
@@ -113,6 +119,8 @@ def unpack(
     except (zipfile.BadZipFile, EOFError, NotImplementedError, UnicodeDecodeError, zlib.error) as error:
         raise CorruptStore(f"{path}: is no archive of an office, or a damaged one. Pack the office again.") from error
     except OSError as error:
+        if error.errno == errno.EINVAL:  # a damaged directory of the zip points before the file's beginning
+            raise CorruptStore(f"{path}: is a damaged archive of an office. Pack the office again.") from error
         raise StorageError(f"{path}: could not be read ({error.strerror}).") from error
 
 
@@ -254,7 +262,7 @@ class _Import:
             manifest = msgspec.json.decode(self._zip.read(_MANIFEST), type=Manifest)
         except msgspec.MsgspecError:
             raise self._corrupt("its manifest cannot be read") from None
-        if manifest.format != FORMAT:
+        if manifest.format not in _READ:
             raise UsageError(
                 f"{self._path}: has format {manifest.format}, this version reads {FORMAT}. Install a newer one."
             )
@@ -328,6 +336,7 @@ class _Import:
                 parent,
                 office_id=None if taken else manifest.office,
                 head=manifest.head,
+                status=manifest.status,
             )
             log = ({"revision": i, "data": data} for i, data in enumerate(self._frames("events"), 1))
             tables = (

@@ -81,8 +81,9 @@ class Offices:
         parent: tuple[str, int] | None = None,
         office_id: str | None = None,
         head: int = 0,
+        status: bytes = b"",
     ) -> str:
-        """As `create`, inside a transaction that also brings the office's content, up to revision `head`."""
+        """As `create`, inside a transaction that also brings the office's content, up to revision `head`, and its status."""
         name = clean_name(name)
         if not name:
             raise UsageError("An office needs a name.")
@@ -103,7 +104,7 @@ class Offices:
             "parent": parent[0] if parent else None,
             "parent_revision": parent[1] if parent else None,
             "head": head,
-            "status": b"",
+            "status": status,
         }
         connection.execute(insert(offices), values)
         return office_id
@@ -179,11 +180,13 @@ class Offices:
         created: int,
         office_id: str | None = None,
         keep_tape: Callable[[str], bool] | None = None,
+        status: bytes = b"",
     ) -> str:
         """Copy an office's log up to a revision, byte for byte, with its bodies and its tape; return the new id.
 
         The engine then appends `forked`. `keep_tape` tells by activation id which answers come along (default: all).
-        The outbox stays behind: a mail sent before the fork is not sent again. The parent may be running.
+        The outbox stays behind: a mail sent before the fork is not sent again. The parent may be running. `status` is
+        what the parent's says of the runs that made these revisions; what it holds is its writer's business.
         """
         parent = self._require(parent_id)
         if not 0 <= at_revision <= parent.head:
@@ -192,7 +195,7 @@ class Offices:
             )
         made_of = (name, parent.package_sha256, parent.seed, parent.engine_version, created)
         with self._database.writing() as connection:
-            child = self.insert(connection, *made_of, (parent_id, at_revision), office_id, head=at_revision)
+            child = self.insert(connection, *made_of, (parent_id, at_revision), office_id, at_revision, status)
             _copy(connection, events, parent_id, child, events.c.revision <= at_revision)
             _copy(connection, bodies, parent_id, child)
             fault_point("offices.fork")

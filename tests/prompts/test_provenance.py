@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator import provenance as p
-from orchestrator.provenance import note_run, provenance
+from orchestrator.provenance import note_run, provenance, until
 from services.storage.database import Database
 from services.storage.journal import Offices
 from services.storage.memory import MemoryJournal
@@ -49,6 +51,20 @@ def test_the_status_is_canonical_and_bounded() -> None:
     names = [run["models"]["principal"] for run in runs]  # type: ignore[index]
     assert names[:2] == ["m0", "m21"] and names[-1] == f"m{p.KEPT + 19}"
     assert journal.status == canonical({"runs": runs})
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from("abc")), max_size=6), st.integers(0, 40))
+def test_a_fork_was_run_with_what_made_its_past(runs: list[tuple[int, str]], at: int) -> None:
+    """Of the parent's runs, those that began before the fork's revision; one that began there made nothing of it."""
+    journal = MemoryJournal()
+    for revision, model in sorted(runs):
+        while journal.head < revision:
+            journal.commit(journal.head + 1, [canonical({"n": 1})], {})
+        note_run(journal, {"principal": model})
+    child = MemoryJournal()
+    child.set_status(until(journal.status, at))
+    assert provenance(child) == [run for run in provenance(journal) if int(str(run["revision"])) < at]
+    assert until(child.status, at) == child.status
 
 
 def test_an_office_that_was_never_run_has_none_and_an_unreadable_status_is_none() -> None:

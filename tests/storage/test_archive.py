@@ -52,6 +52,7 @@ def _fill(record: StoredRecord, blobs: FileBlobs) -> None:
     )
     journal.begin_call(request("elena.2"), 90)
     journal.save_checkpoint(100, "1", b"cache")
+    journal.set_status(b'{"runs": "as its writer has it"}\x00')
 
 
 def _same(first: Offices, first_id: str, second: Offices, second_id: str) -> None:
@@ -62,7 +63,8 @@ def _same(first: Offices, first_id: str, second: Offices, second_id: str) -> Non
     assert a.tool("d.1", 0) == b.tool("d.1", 0) is not None
     assert b.body(next(iter(text("words \x00 \N{SNOWMAN}")))) == "words \x00 \N{SNOWMAN}"
     rows = [offices.find(office_id) for offices, office_id in ((first, first_id), (second, second_id))]
-    kept = [(r.name, r.created, r.package_sha256, r.engine_version, r.seed, r.head, r.parent) for r in rows]
+    kept = [(r.name, r.created, r.package_sha256, r.engine_version, r.seed, r.head, r.parent, r.status) for r in rows]
+    assert rows[0].status
     assert kept[0] == kept[1]
 
 
@@ -195,7 +197,10 @@ TAMPERED: dict[str, Callable[[Members], Members]] = {
     "no manifest": lambda m: {name: data for name, data in m.items() if name != "manifest.json"},
     "a manifest that is no JSON": lambda m: m | {"manifest.json": b"{"},
     "a manifest with more": _manifest(surprise=1),
-    "a manifest of the future": _manifest(format=2),
+    "a manifest of the future": _manifest(format=3),
+    "a status that is no text": _manifest(status=7),
+    "a status that is no base64": _manifest(status="!"),
+    "a status of megabytes": _manifest(status="A" * 2_000_000),
     "another head": _manifest(head=399),
     "a head below nothing": _manifest(head=-1),
     "a seed too large": _manifest(seed=2**70),
@@ -248,11 +253,11 @@ def test_what_is_no_archive_is_refused(tmp_path: Path, elsewhere: Offices, data:
 
 
 def test_a_flipped_byte_anywhere_is_noticed_or_harmless(packed: Path, elsewhere: Offices, tmp_path: Path) -> None:
-    """Every 97th byte of the file, flipped: refused, or (in the zip's own slack) the same office."""
+    """Every 97th byte of the file and all of the zip's own end: refused, or (in the zip's slack) the same office."""
     data = packed.read_bytes()
     target = tmp_path / "flipped.zip"
     refused = 0
-    for position in range(0, len(data), max(97, len(data) // 150)):
+    for position in (*range(0, len(data), max(97, len(data) // 150)), *range(len(data) - 120, len(data))):
         target.write_bytes(data[:position] + bytes([data[position] ^ 0x55]) + data[position + 1 :])
         try:
             office_id = unpack(target, elsewhere, MemoryBlobs())
@@ -265,10 +270,24 @@ def test_a_flipped_byte_anywhere_is_noticed_or_harmless(packed: Path, elsewhere:
     assert elsewhere.list() == ()
 
 
+def test_an_archive_of_the_first_format_is_read_still(packed: Path, elsewhere: Offices, tmp_path: Path) -> None:
+    """It did not say with what its office was run."""
+    members = _members(packed)
+    manifest = json.loads(members["manifest.json"]) | {"format": 1}
+    del manifest["status"]
+    older = tmp_path / "older.zip"
+    with zipfile.ZipFile(older, "w") as file:
+        for name, data in (members | {"manifest.json": canonical(manifest)}).items():
+            file.writestr(name, data)
+    office_id = unpack(older, elsewhere, MemoryBlobs())
+    assert elsewhere.find(office_id).status == b""
+    assert elsewhere.find(office_id).head == 400
+
+
 def test_what_an_archive_consists_of_is_fixed() -> None:
     """A reader of another version must be able to rely on it."""
-    assert archive.FORMAT == 1
+    assert archive.FORMAT == 2
     assert set(archive.Manifest.__struct_fields__) == {
         "format", "office", "name", "created", "package_sha256", "engine_version", "seed", "parent", "parent_revision",
-        "head", "members",
+        "head", "members", "status",
     }  # fmt: skip

@@ -137,6 +137,7 @@ def test_a_fork_has_the_same_past_byte_for_byte_and_a_future_of_its_own(stored_r
     assert (row.package_sha256, row.seed) == (PACKAGE, 7)
     forked = offices.open(child)
     assert list(forked.events()) == list(journal.events(upto=6))
+    assert forked.status == b"", "what a status says of revisions is its writer's to know"
     forked.commit(7, [event(7, kind="forked")], {})
     assert forked.body(next(iter(text("words")))) == "words"
     found = forked.call("quinn.7", 0)
