@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from orchestrator.web.ui import calendar, chat, experts, floor, mail, meetings, offices, results
+from orchestrator.web.ui import calendar, chat, experts, floor, mail, meetings, offices, people, results, session
 from orchestrator.web.ui.shell import Page
 
 FIRST: Page = offices.PAGE
-PERSONAL: Page = floor.PAGE
-ALL: tuple[Page, ...] = (offices.PAGE, floor.PAGE, mail.PAGE, chat.PAGE, meetings.PAGE, calendar.PAGE, *experts.PAGES, *results.PAGES)
+PERSONAL: Page = people.PERSON
+ALL: tuple[Page, ...] = (
+    offices.PAGE, floor.PAGE, people.PAGE, people.PERSON, session.PAGE,
+    mail.PAGE, chat.PAGE, meetings.PAGE, calendar.PAGE, *experts.PAGES, *results.PAGES,
+)  # fmt: skip
