@@ -30,6 +30,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 NAME = "officetown.toml"
 ROLES: tuple[Role, ...] = get_args(Role)
 DEFAULT = "default"
+MOST_OUTPUT = 10**7
+"""Tokens that an answer may be bounded to at most: more than any model gives."""
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _KEYS = ("key", "api_key", "apikey", "token", "secret", "password", "authorization")
 
@@ -64,6 +66,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     schema_mode: SchemaMode | None = None
     stream: bool | None = None
     echo_reasoning: bool | None = None
+    max_output: Annotated[int, msgspec.Meta(ge=1, le=MOST_OUTPUT)] | None = None
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
     rate: Decimal | None = None
     prices: PriceTable | None = None

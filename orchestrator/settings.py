@@ -12,7 +12,7 @@ from platformdirs import user_data_path
 
 from orchestrator import carriersettings, configfile
 from orchestrator.carriersettings import CarrierSettings, check_url
-from orchestrator.configfile import DEFAULT, ROLES, Table
+from orchestrator.configfile import DEFAULT, MOST_OUTPUT, ROLES, Table
 from orchestrator.telemetry import VARIABLES as TELEMETRY
 from services.models.endpoint import Effort, Endpoint, MaxTokensField, Prices, SchemaMode, ToolsMode, Wire
 from simulator.conversation import Role
@@ -25,6 +25,7 @@ IMAGE = "OFFICETOWN_ASSISTANT_IMAGE"
 ENGINE = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _PREFIX = "OFFICETOWN_"
 _PRICES = {"input": "MODEL_PRICE_INPUT", "output": "MODEL_PRICE_OUTPUT"}
+_MAX_OUTPUT = "MODEL_MAX_OUTPUT"
 _MODEL = {
     "url": "MODEL_URL",
     "name": "MODEL",
@@ -40,6 +41,7 @@ VARIABLES = (
     DATABASE,
     CONFIG,
     *MODEL_VARIABLES.values(),
+    _PREFIX + _MAX_OUTPUT,
     *PRICES.values(),
     *carriersettings.VARIABLES,
     IMAGE,
@@ -55,8 +57,9 @@ class ModelSettings(msgspec.Struct, frozen=True):
     """One OpenAI-compatible endpoint, or the offline professional when `url` is empty.
 
     `prices` are in millionths of the ledger's currency per million tokens; None where they were not given. `rate` is in
-    calls a minute, 0 for any. `outage_s` is how long faults are waited out before a run stops. `key_env` names the
-    variable that `key` was taken from; `key` is empty if it is not set.
+    calls a minute, 0 for any; `max_output` in tokens, 0 for what each request asks. `outage_s` is how long faults are
+    waited out before a run stops. `key_env` names the variable that `key` was taken from; `key` is empty if it is not
+    set.
     """
 
     url: str = ""
@@ -71,6 +74,7 @@ class ModelSettings(msgspec.Struct, frozen=True):
     schema_mode: SchemaMode = "json_schema"
     stream: bool = False
     echo_reasoning: bool = False
+    max_output: int = 0
     concurrency: int = 32
     rate: float = 0.0
     connect_timeout_s: float = 10.0
@@ -251,6 +255,8 @@ def _of_environ(environ: Mapping[str, str], prefix: str) -> dict[str, Any]:
         raise UsageError(f"{named or 'A model setting'} is not valid: {fault}.") from fault
     if "url" in said:
         check_url(said["url"], prefix + _MODEL["url"])
+    if environ.get(prefix + _MAX_OUTPUT):
+        said["max_output"] = _tokens(environ[prefix + _MAX_OUTPUT], prefix + _MAX_OUTPUT)
     names = {field: prefix + ending for field, ending in _PRICES.items()}
     given = {field: environ[name] for field, name in names.items() if environ.get(name)}
     if len(given) == 1:
@@ -258,6 +264,14 @@ def _of_environ(environ: Mapping[str, str], prefix: str) -> dict[str, Any]:
     if given:
         said["prices"] = Prices(**{field: micros(text, names[field]) for field, text in given.items()})
     return said
+
+
+def _tokens(text: str, what: str) -> int:
+    """Return a number of tokens; `what` names it in errors."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9 and 1 <= int(digits) <= MOST_OUTPUT):
+        raise UsageError(f"{what}: {text!r} is no number of tokens from 1 to {MOST_OUTPUT}, such as 4096.")
+    return int(digits)
 
 
 def micros(text: str, what: str) -> int:

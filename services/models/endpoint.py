@@ -61,6 +61,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     idle_timeout_s: float = 300.0
     timeout_s: float = 600.0
     prices: Prices | None = None
+    max_output: int = 0
+    """Most tokens of one answer, whatever a request asks for; 0 leaves that to the request."""
 
     def __repr__(self) -> str:
         """Name the endpoint without its key: what is printed ends up in logs."""
@@ -74,11 +76,21 @@ class Endpoint(msgspec.Struct, frozen=True):
         """Return the cost in millionths; 0 where the price is unknown."""
         return self.prices.cost(usage) if self.prices else 0
 
+    def bounded(self, request: ModelRequest) -> ModelRequest:
+        """Return the request as this endpoint is asked: its answer no longer than `max_output`.
+
+        What is on the tape stays as the office asked: a limit is the endpoint's, like its name and effort.
+        """
+        if not 0 < self.max_output < request.max_output:
+            return request
+        return msgspec.structs.replace(request, max_output=self.max_output)
+
     def worst_usage(self, request: ModelRequest, repairs: int = 0) -> Usage:
         """Return an upper bound of the tokens one attempt can use: a token is at least one byte.
 
         Each of `repairs` may send the conversation again, longer by an answer and a complaint.
         """
+        request = self.bounded(request)
         size = sum(len(message.body) + BYTES_AROUND_A_MESSAGE for message in request.messages)
         offered = msgspec.json.encode([request.tools, request.schema])
         calls = repairs + 1

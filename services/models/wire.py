@@ -74,6 +74,7 @@ class OpenAIWire(ABC):
 
     def attempt(self, request: ModelRequest) -> ModelResponse | Fault:
         """Ask once. A step down after a refused parameter is part of the same attempt and costs nothing."""
+        request = self.endpoint.bounded(request)
         setup = self._setup
         first: Fault | None = None
         for _ in range(_STEPS):

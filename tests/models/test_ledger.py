@@ -6,6 +6,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -142,6 +143,20 @@ def test_the_worst_case_is_at_least_a_token_a_byte(request_: ModelRequest) -> No
     assert worst.input >= len(json.dumps(body, ensure_ascii=False).encode())
     assert worst.output == request_.max_output
     assert endpoint.worst_cost(request_) == worst.input + worst.output
+
+
+@given(requests(), st.integers(0, 10_000), st.integers(0, 3))
+def test_a_limit_of_the_endpoint_bounds_the_worst_case_and_never_raises_it(
+    request_: ModelRequest, limit: int, repairs: int
+) -> None:
+    free = Endpoint("http://127.0.0.1/v1", "m", prices=Prices(1_000_000, 1_000_000))
+    bound = msgspec.structs.replace(free, max_output=limit)
+    asked = bound.bounded(request_)
+    assert asked.max_output == (min(limit, request_.max_output) if limit else request_.max_output)
+    assert msgspec.structs.replace(asked, max_output=request_.max_output) == request_
+    assert bound.worst_usage(request_, repairs) == free.worst_usage(asked, repairs)
+    assert bound.worst_usage(request_, repairs).output == (repairs + 1) * asked.max_output
+    assert bound.worst_cost(request_, repairs) <= free.worst_cost(request_, repairs)
 
 
 def test_a_structured_answer_reserves_its_repairs() -> None:

@@ -274,6 +274,29 @@ def test_a_refusal_or_truncation_is_not_repaired() -> None:
     assert len(bodies) == 1
 
 
+@WIRES
+def test_an_endpoints_limit_is_what_every_call_asks_for(wire: str) -> None:
+    """Repairs included; a request that asks for less gets less; what was asked for stays as the office asked it."""
+    answers = iter(["no JSON here", '{"ok": true}', '{"ok": true}'])
+    prices = {"input": 10**6, "output": 10**6}
+    with playing(lambda _body: said(next(answers)), wire=wire, max_output=300, prices=prices) as (model, bodies):
+        request = ask(schema=SCHEMA)
+        fingerprint = request.fingerprint
+        answered(model.attempt(request))
+        answered(model.attempt(ask(schema=SCHEMA, max_output=100)))
+        assert model.worst_cost(ask(max_output=300)) == model.worst_cost(ask(max_output=4096)) > 300
+    limit = {"chat": "max_tokens", "responses": "max_output_tokens"}[wire]
+    assert [body[limit] for body in bodies] == [300, 300, 100]
+    assert request.max_output == 4096 and request.fingerprint == fingerprint
+
+
+def test_a_completed_answer_of_just_the_endpoints_limit_was_cut_there() -> None:
+    """llama.cpp calls it `completed`; the limit that counts is the one that was sent."""
+    cut = cases.resp(cases.text("cut of"), usage={"input_tokens": 10, "output_tokens": 300})
+    with playing(lambda _body: Case("", b"", "", responses=cut), wire="responses", max_output=300) as (model, _):
+        assert answered(model.attempt(ask())).finish == "length"
+
+
 # -- servers without tools -------------------------------------------------------------------------------------------
 
 

@@ -22,6 +22,7 @@ url = "https://big.example/v1"
 model = "large"
 key_env = "BIG_KEY"
 effort = "medium"
+max_output = 6000
 prices = { input = 2.50, output = 10, cached = "0.25" }
 concurrency = 16
 rate = 120
@@ -57,16 +58,35 @@ def test_each_role_has_what_its_table_says_over_the_default(tmp_path: Path) -> N
     assert found.of("principal") == found.model
     assert found.model == ModelSettings(
         "https://big.example/v1", "large", "sesame", effort="medium", prices=Prices(2_500_000, 10_000_000, 250_000),
-        key_env="BIG_KEY", concurrency=16, rate=120.0,
+        key_env="BIG_KEY", concurrency=16, rate=120.0, max_output=6000,
     )  # fmt: skip
     assistant = found.of("assistant")
     assert (assistant.name, assistant.key, assistant.effort, assistant.rate) == ("small", "sesame", "medium", 120.0)
+    assert assistant.endpoint().max_output == 6000 and found.of("judge").max_output == 0
     assert found.of("client").offline and not found.of("generator").offline
     judge = found.of("judge").endpoint()
     assert (judge.wire, judge.tools, judge.max_tokens_field, judge.schema_mode, judge.stream, judge.echo_reasoning) == (
         "responses", "schema", "max_completion_tokens", "prompt", True, True,
     )  # fmt: skip
     assert (judge.connect_timeout_s, judge.idle_timeout_s, judge.timeout_s) == (5.0, 120.5, 600.0)
+
+
+def test_a_limit_of_answers_is_taken_from_the_nearest_that_says_one(tmp_path: Path) -> None:
+    given = read(
+        tmp_path, WHOLE, BIG_KEY="k", OFFICETOWN_MODEL_MAX_OUTPUT=" 5000 ", OFFICETOWN_ASSISTANT_MODEL_MAX_OUTPUT="700"
+    )
+    assert [given.of(role).endpoint().max_output for role in ("principal", "assistant", "judge")] == [5000, 700, 0]
+    alone = read_settings({
+        "OFFICETOWN_HOME": str(tmp_path / "empty"), "OFFICETOWN_MODEL_URL": "http://x/v1", "OFFICETOWN_MODEL": "m",
+        "OFFICETOWN_GENERATOR_MODEL_MAX_OUTPUT": "9",
+    })  # fmt: skip
+    assert (alone.model.max_output, alone.of("generator").endpoint().max_output) == (0, 9)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "4k", "1e3", "4096.0", "10000001", "9" * 5000, "\u0663", "4_096"])
+def test_a_limit_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(UsageError, match="OFFICETOWN_CLIENT_MODEL_MAX_OUTPUT.*number of tokens"):
+        read_settings({"OFFICETOWN_HOME": "/nowhere", "OFFICETOWN_CLIENT_MODEL_MAX_OUTPUT": text})
 
 
 def test_another_address_never_gets_the_key_of_the_default(tmp_path: Path) -> None:
@@ -135,6 +155,9 @@ def test_the_file_is_the_named_one_else_the_one_here_else_the_homes(
         ("[client]\nmodel = 4", r"table \[client\], key model: Expected `str`"),
         ('[client]\nwire = "pigeon"', r"table \[client\], key wire: .*pigeon"),
         ("[client]\nconcurrency = 0", "key concurrency"),
+        ("[client]\nmax_output = 0", "key max_output"),
+        ("[client]\nmax_output = 10000001", "key max_output"),
+        ("[client]\nmax_output = 1e3", "key max_output"),
         ("[client]\nrate = 0", r"key rate: 0 is not more than 0"),
         ("[client]\nrate = nan", "key rate"),
         ("[client]\nprices = { input = 1 }", r"key prices: .*output"),
