@@ -19,6 +19,7 @@ import msgspec
 
 from bench.crowd import Busy, crowd
 from bench.measure_models import overhead
+from bench.worlds.runs_measure import worlds
 from services.documents.renderer import DocumentRenderer
 from services.models.delayed import Delayed
 from services.sandbox.bubblewrap import Bubblewrap
@@ -284,6 +285,8 @@ def main() -> int:
         commits(Path(name))
         say("Sandbox:")
         sandboxes(Path(name))
+    say("Language environments:")
+    worlds(say)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     say(f"Peak memory of this process: {peak:.0f} MiB")
     return 0
