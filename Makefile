@@ -14,7 +14,7 @@ CLIENTS := .clients/.made-$(firstword $(shell cat requirements/clients.lock | ck
 TOOLCHAIN := .toolchain/.made-$(firstword $(shell cat $(MADE_BY) | cksum))
 
 .DEFAULT_GOAL := help
-.PHONY: help install clients demo test test-slow test-model lint types layers bench lock clean
+.PHONY: help install clients demo watch test test-slow test-model lint types layers bench lock clean
 
 help: ## say what each target does
 	@echo "OfficeTown. Start with: make demo"
@@ -25,6 +25,9 @@ install: $(INSTALLED) $(TOOLCHAIN) ## make .venv from the locked packages, and t
 
 demo: install ## build a small office and run it, with no key and nothing else to install
 	$(BIN)/officetown demo
+
+watch: install ## serve the dashboard and the API at http://127.0.0.1:8321
+	$(BIN)/officetown serve
 
 test: install ## run the tests, but for the slow ones
 	$(PYTEST) -m "not slow"

@@ -9,7 +9,19 @@ from typing import Annotated
 
 import typer
 
-from orchestrator import cli_worlds, commands, costs, demo, estimating, gatewaying, looking, replaying, running, tasks
+from orchestrator import (
+    cli_web,
+    cli_worlds,
+    commands,
+    costs,
+    demo,
+    estimating,
+    gatewaying,
+    looking,
+    replaying,
+    running,
+    tasks,
+)
 from orchestrator import doctor as diagnosis
 from orchestrator.cli_parts import Json, house_of
 from orchestrator.compose import House
@@ -26,6 +38,7 @@ app = typer.Typer(
 OfficeName = Annotated[str, typer.Argument(metavar="OFFICE", help="Its id, the beginning of its id, or its name.")]
 NoCheck = Annotated[bool, typer.Option("--no-check", help="Do not ask the model endpoints one tiny question first.")]
 app.add_typer(cli_worlds.app, name="worlds")
+cli_web.add(app)
 Moment = Annotated[str, typer.Option("--on", help="A revision, YYYY-MM-DD, or YYYY-MM-DD HH:MM; now without it.")]
 
 
@@ -281,9 +294,9 @@ def eval_(
 
 
 @app.command()
-def report(results: Annotated[Path, typer.Argument(metavar="RESULTS")]) -> None:
+def report(results: Annotated[Path, typer.Argument(metavar="RESULTS")], json: Json = False) -> None:
     """Show the results in a folder as a table."""
-    tasks.report(Out(), results)
+    tasks.report(Out(json), results)
 
 
 @app.command("costs")
