@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import signal
 import threading
 import time
 from collections import deque
@@ -15,6 +17,7 @@ from orchestrator.carrying import Running
 from orchestrator.compose import House, end_of
 from orchestrator.connecting import Connected
 from orchestrator.settings import micros
+from orchestrator.stopping import Stop
 from orchestrator.web.errors import Conflicting
 from orchestrator.web.steering import SteeredClock, speed_of
 from services.models.ledger import Budget
@@ -87,7 +90,9 @@ class Run:
         self.running: Running | None = None
         self.model_says: deque[tuple[float, str]] = deque(maxlen=_SAID)
         """What was said of model calls that do not get through, with the wall time, the latest last."""
-        self._house = house
+        # A stop of its own: whoever stops this office must not wait out the outage of its models, and no other office stops.
+        self._house = copy.copy(house)
+        self._house.stop = Stop()
         self._sandboxes = sandboxes
         self._done = done
         self._speed = speed_of(asked.speed)
@@ -129,6 +134,7 @@ class Run:
             if self.state in ("starting", "running"):
                 self._become("stopping")
             running, clock = self.running, self.clock
+        self._house.stop.signal = signal.SIGTERM
         if running is not None:
             running.engine.stop()
             running.engine.poke()
