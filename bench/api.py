@@ -11,7 +11,7 @@ from bench.calibrate import Calibration, calibrate
 from bench.evaluate import Settings, evaluate
 from bench.freeze import SnapshotInfo, freeze
 from bench.moment import Bodies
-from bench.report import table
+from bench.report import Line, lines, table
 from bench.select import Selection, select
 from bench.snapshot import MANIFEST, Manifest, find_snapshots, open_snapshot
 from bench.trials import Results, Trial, read_trials
@@ -135,3 +135,8 @@ def report_table(results: Path) -> str:
     """Return the table of a results folder. Raises `UsageError` when it is none."""
     trials = read_trials(results)
     return table(trials) if trials else f"{results} holds no trials yet.\n"
+
+
+def report_lines(results: Path) -> list[Line]:
+    """Return the numbers of that table. Raises `UsageError` when the folder is none of results."""
+    return lines(read_trials(results))

@@ -135,3 +135,4 @@ def _numbers(text: str) -> list[int]:
 def report(out: Out, results: Path) -> None:
     """Show a results folder as a table."""
     out.say(api.report_table(results))
+    out.result({"results": [msgspec.to_builtins(line) for line in api.report_lines(results)]})

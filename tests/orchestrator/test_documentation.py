@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 import typer
 
+from bench.report import Line
 from orchestrator import cli, settings
 from services.models.endpoint import Effort, ToolsMode, Wire
 from simulator import errors
@@ -68,10 +70,16 @@ def test_every_option_that_is_mentioned_anywhere_exists() -> None:
 def test_every_command_ends_with_json_on_demand_and_explains_itself(desk: Desk, command: str) -> None:
     said = desk(*command.split(), "--help")
     assert said.code == 0
-    assert ("--json" in said.out) == (command != "report")
+    assert "--json" in said.out
     found = EVERY[command]
     unexplained = [p.name for p in found.params if p.param_type_name == "option" and not p.help]
     assert (found.help or "").strip() and unexplained == []
+
+
+def test_the_lines_of_a_report_have_the_keys_that_the_page_lists() -> None:
+    listed = re.search(r"results\[\{(.*?)\}\]", SECTIONS["report"], re.S)
+    assert listed is not None
+    assert tuple(re.findall(r"\w+", listed[1])) == Line.__struct_fields__
 
 
 def test_the_table_of_variables_is_that_of_the_settings() -> None:
@@ -95,11 +103,11 @@ def test_the_exit_codes_are_those_of_the_errors() -> None:
     assert listed == {0, 130, 143} | codes
 
 
-def test_the_objects_shown_have_the_keys_that_the_commands_print(worked: Desk) -> None:
+def test_the_objects_shown_have_the_keys_that_the_commands_print(worked: Desk, tmp_path: Path) -> None:
     calls = {
         "offices": (), "costs": ("Juniper",), "show": ("Juniper",), "why": ("Juniper", "Handbook.md"),
         "who-can": ("Juniper", "Handbook.md"), "files": ("Juniper", "--as", "elena"), "replay": ("Juniper",), "doctor": (),
-        "log": ("Juniper", "--hash"), "estimate": (JUNIPER, "--days", "5"),
+        "log": ("Juniper", "--hash"), "estimate": (JUNIPER, "--days", "5"), "report": (str(tmp_path),),
     }  # fmt: skip
     for command, arguments in calls.items():
         shown = re.search(r"`--json`.*?`\{(.*?)\}`", SECTIONS[command], re.S)
