@@ -1,0 +1,141 @@
+"""A real browser on a real server: one home with a finished office, a running one and a hostile one, tasks and results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+
+from orchestrator import tasks
+from orchestrator.commands import fork
+from orchestrator.compose import House
+from orchestrator.output import Out
+from orchestrator.running import RunOptions, run
+from orchestrator.settings import read_settings
+from orchestrator.tasks import evaluate
+from tests.browser import hostile
+from tests.orchestrator.support import JUNIPER
+from tools.browsing import CHROMIUM, launch, serving
+
+DAYS = 10
+WANTED = "OFFICETOWN_TEST_BROWSER"
+
+
+class Town(msgspec.Struct, frozen=True):
+    """A served home. `done` is Juniper after ten days, `live` runs on, `fork` left `done` on its third day."""
+
+    url: str
+    home: Path
+    done: str
+    live: str
+    hostile: str
+    fork: str
+
+    def get(self, path: str) -> object:
+        """Ask the API."""
+        answer = httpx.get(f"{self.url}/api/v1{path}", timeout=60)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything here as slow, and skip it, said plainly, where there is no browser."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+            if not CHROMIUM.exists() and os.environ.get(WANTED) != "1":
+                item.add_marker(pytest.mark.skip(reason=f"needs Debian's chromium at {CHROMIUM}: bash .ci/browser.sh installs it"))
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with everything that there is to look at."""
+    folder = tmp_path_factory.mktemp("browser-home")
+    house = House(read_settings({"OFFICETOWN_HOME": str(folder)}))
+    quiet = Out(quiet=True)
+    run(house, quiet, JUNIPER, RunOptions(days=DAYS, seed=1, name="Juniper"))
+    run(house, quiet, JUNIPER, RunOptions(days=1, seed=2, name="Juniper at work"))
+    child = fork(house, quiet, "Juniper", "2026-01-07", ["reviews"], "Juniper without reviews")
+    run(house, quiet, child, RunOptions(days=4))
+    snapshots = folder / "snapshots" / house.row("Juniper").id
+    snapshots.mkdir(parents=True)
+    tasks.freeze(house, quiet, "Juniper", snapshots, "", 2)
+    for agent in ("oracle", "nop", "builtin"):
+        evaluate(house, quiet, snapshots, agent, "offline", "", 1, None)
+    hostile.seed(house)
+    house.close()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def town(home: Path) -> Iterator[Town]:
+    """The home, served by the real command's function; the second office runs."""
+    with serving(home) as url:
+        offices = {o["name"]: o["id"] for o in httpx.get(f"{url}/api/v1/offices").json()}
+        started = httpx.post(f"{url}/api/v1/offices/{offices['Juniper at work']}/run", json={"days": 40, "speed": "120"}, timeout=60)
+        assert started.status_code == 200, started.text
+        yield Town(
+            url, home, offices["Juniper"], offices["Juniper at work"], offices[hostile.NAME], offices["Juniper without reviews"]
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, headless."""
+    with sync_playwright() as playwright:
+        started = launch(playwright)
+        yield started
+        started.close()
+
+
+class Watch:
+    """What a page did that nobody sees: requests that left this machine, scripts that failed or ran where they must not."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.left: list[str] = []
+        self.errors: list[str] = []
+        self.dialogs: list[str] = []
+        context.on("request", lambda request: self._request(request.url))
+        context.on("weberror", lambda error: self.errors.append(str(error.error)))
+        context.on("dialog", self._dialog)
+        context.on("page", lambda page: page.on("websocket", lambda socket: self._request(socket.url)))
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def _request(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("data", "blob", "about") and parts.hostname not in ("127.0.0.1", "localhost"):
+            self.left.append(url)
+
+
+@pytest.fixture
+def watch() -> Iterator[list[Watch]]:
+    """The watches of a test's contexts: at its end, nothing must have left this machine, and nothing failed."""
+    watches: list[Watch] = []
+    yield watches
+    for one in watches:
+        assert one.left == [], "a page asked for something beyond this machine"
+        assert one.errors == [], "a script of a page failed"
+        assert one.dialogs == [], "a page opened a dialog of the browser"
+
+
+@pytest.fixture(params=[1280], ids=["wide"])
+def page(request: pytest.FixtureRequest, browser: Browser, watch: list[Watch]) -> Iterator[Page]:
+    """A page of a fresh browser context, 1280 pixels wide unless the test says otherwise."""
+    width = int(request.param)
+    context = browser.new_context(
+        viewport={"width": width, "height": 844 if width < 600 else 800}, accept_downloads=True, reduced_motion="reduce",
+        has_touch=width < 600,
+    )  # fmt: skip
+    context.set_default_timeout(20_000)
+    watch.append(Watch(context))
+    yield context.new_page()
+    context.close()
