@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from orchestrator.web.queries.sessions import ConversationShown, Said, ToolUsed
 from orchestrator.web.ui import kit
 
@@ -29,12 +31,13 @@ def _message(m: Said, speaker: str, earlier: bool) -> None:
     with kit.Tag("li", f"turn {m.role}{' earlier' if earlier else ''}"):
         kit.text(speaker if m.role == "assistant" else _ROLES.get(m.role, m.role), "turn-role")
         if m.role in ("system", "tool") or len(m.content) > 2_000:
-            words = f"{m.content[:110].strip()}…" if len(m.content) > 110 else m.content or "(empty)"
-            if len(m.content) > 110 or "\n" in m.content:
-                with kit.fold(words.replace("\n", " "), "quiet-fold"):
-                    kit.Tag("pre", "pre", m.content + ("\n… (cut)" if m.cut else ""), tabindex="0")
+            content = plain(m.content) if m.role == "tool" else m.content
+            words = " ".join(content[:130].split())
+            if len(content) > 120 or "\n" in content:
+                with kit.fold(f"{words}…", "quiet-fold"):
+                    kit.Tag("pre", "pre", content + ("\n… (cut)" if m.cut else ""), tabindex="0")
             else:
-                kit.text(words, "said", "p")
+                kit.text(words or "(empty)", "said", "p")
         elif m.content:
             kit.text(m.content + ("… (cut)" if m.cut else ""), "said", "p")
         if m.reasoning:
@@ -42,7 +45,25 @@ def _message(m: Said, speaker: str, earlier: bool) -> None:
                 kit.text(m.reasoning, "said hint", "p")
         for call in m.tool_calls:
             with kit.fold(f"{call.name}({_short(call.arguments)})", "call"):
-                kit.Tag("pre", "pre", call.arguments, tabindex="0")
+                kit.Tag("pre", "pre", plain(call.arguments), tabindex="0")
+
+
+def plain(text: str, most: int = 60) -> str:
+    """Return the JSON object that a tool takes or gives as lines of `name: value`; any other text as it is.
+
+    A value of several lines stands below its name. What is no object, or was cut, stays as it was written.
+    """
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return text
+    if not isinstance(found, dict):
+        return text
+    lines = []
+    for name, value in list(found.items())[:most]:
+        said = value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=1).decode()
+        lines.append(f"{name}:\n{said.rstrip()}" if "\n" in said.rstrip() else f"{name}: {said.rstrip()}")
+    return "\n".join(lines)
 
 
 def _short(arguments: str) -> str:
@@ -56,11 +77,11 @@ def tools(found: Iterable[ToolUsed], label: str) -> None:
         for tool in found:
             with kit.Tag("li", "turn tool-used"):
                 kit.text(f"{tool.ordinal}. {tool.name}", "turn-role")
-                kit.Tag("pre", "pre call-text", tool.arguments, tabindex="0")
+                kit.Tag("pre", "pre call-text", plain(tool.arguments), tabindex="0")
                 _changes({"added": tool.added, "changed": tool.changed, "removed": tool.removed})
-                first = tool.result.strip().split("\n", 1)[0][:100]
-                with kit.fold(first or "(no output)", "quiet-fold"):
-                    kit.Tag("pre", "pre", tool.result + ("\n… (cut)" if tool.cut else ""), tabindex="0")
+                result = plain(tool.result)
+                with kit.fold(" ".join(result[:140].split()) or "(no output)", "quiet-fold"):
+                    kit.Tag("pre", "pre", result + ("\n… (cut)" if tool.cut else ""), tabindex="0")
                 if tool.note:
                     kit.text(tool.note, "hint", "p")
 

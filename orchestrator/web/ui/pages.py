@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from orchestrator.web.ui import calendar, chat, experts, floor, mail, meetings, offices, people, results, session
+from orchestrator.web.ui import (
+    calendar,
+    chat,
+    delegation,
+    experts,
+    file,
+    files,
+    floor,
+    mail,
+    meetings,
+    offices,
+    people,
+    results,
+    session,
+    work,
+)
 from orchestrator.web.ui.shell import Page
 
 FIRST: Page = offices.PAGE
 PERSONAL: Page = people.PERSON
 ALL: tuple[Page, ...] = (
-    offices.PAGE, floor.PAGE, people.PAGE, people.PERSON, session.PAGE,
+    offices.PAGE, floor.PAGE, people.PAGE, people.PERSON, session.PAGE, work.PAGE, delegation.PAGE, files.PAGE, file.PAGE,
     mail.PAGE, chat.PAGE, meetings.PAGE, calendar.PAGE, *experts.PAGES, *results.PAGES,
 )  # fmt: skip

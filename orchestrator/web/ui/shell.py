@@ -141,6 +141,11 @@ class Shell:
             return address(path, **{"office": self.book.id, "at": self.at, **given})
         return address(path, **given)
 
+    def address(self, path: str, **given: object) -> str:
+        """Return an address of the API, such as a download, in this office at this moment."""
+        office = self.book.id if self.book is not None else ""
+        return address(path, **{"office": office, "at": self.at, **given})
+
     def turn(self, **changed: object) -> Coroutine[Any, Any, None]:
         """Change parameters of the address (empty takes one away), and draw anew. To be awaited, or returned by a handler."""
         for name, value in changed.items():
