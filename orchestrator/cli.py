@@ -287,10 +287,11 @@ def eval_(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder of results; what is there is not run again.")
     ] = None,
+    no_check: NoCheck = False,
     json: Json = False,
 ) -> None:
     """Let an agent work on snapshots and score what it leaves."""
-    tasks.evaluate(house_of(context), Out(json), snapshots, agent, model, turns, attempts, output)
+    tasks.evaluate(house_of(context), Out(json), snapshots, agent, model, turns, attempts, output, not no_check)
 
 
 @app.command()

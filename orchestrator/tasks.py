@@ -16,10 +16,14 @@ from orchestrator.output import Out
 from orchestrator.provenance import provenance
 from services.sandbox.toolchain import find as find_toolchain
 from services.storage.reader import JournalReader
+from simulator.conversation import Role
 from simulator.engine.environment import Bodies
 from simulator.errors import UnknownReference, UsageError, WorkFailed
+from simulator.ports import Model
 
 NEEDS_MODEL = ("builtin",)
+ROLE: Role = "assistant"
+"""Whose model an agent on a snapshot asks."""
 
 
 def freeze(house: House, out: Out, reference: str, dest: Path, delegation: str, count: int) -> list[SnapshotInfo]:
@@ -87,24 +91,16 @@ def audit(house: House, out: Out, places: Sequence[Path]) -> None:
 
 
 def evaluate(
-    house: House, out: Out, place: Path, agent: str, model: str, turns: str, attempts: int, results: Path | None
-) -> list[Trial]:
-    """Let an agent work on snapshots and score what it leaves; trials that are there already are not run again."""
-    chosen, name = None, ""
-    if agent in NEEDS_MODEL:
-        if model not in ("", "offline") and model != house.model_name():
-            raise UsageError(
-                f"The model {model} is not set up: name its endpoint by OFFICETOWN_MODEL_URL and OFFICETOWN_MODEL."
-            )
-        offline = model == "offline"
-        chosen, name = (
-            (house.offline(), "offline") if offline else (house.connect(say=out.say).model, house.model_name())
-        )
-        if name == "offline":
-            out.say(
-                "The offline professional is not a model: it follows the skill packs. Its scores say nothing of any model."
-            )
+    house: House, out: Out, place: Path, agent: str, model: str, turns: str, attempts: int, results: Path | None,
+    check: bool = True,
+) -> list[Trial]:  # fmt: skip
+    """Let an agent work on snapshots and score what it leaves; trials that are there already are not run again.
+
+    With `check`, the endpoint of an agent's model is asked one tiny question before anything starts.
+    """
     budgets = _numbers(turns)
+    api.snapshot_folders([place])
+    chosen, name = _model(house, out, model, check) if agent in NEEDS_MODEL else (None, "")
 
     def tell(trial: Trial) -> None:
         marks = trial.marks
@@ -123,6 +119,25 @@ def evaluate(
             f"{len(broken)} of {len(trials)} trials gave no score ({broken[0].outcome}: {broken[0].note})."
         )
     return trials
+
+
+def _model(house: House, out: Out, asked: str, check: bool) -> tuple[Model, str]:
+    """Return the model that works on snapshots, and its name: the assistants', or the offline professional."""
+    if asked == "offline":
+        chosen, name = house.offline(), asked
+    elif asked and asked != house.model_name(ROLE):
+        raise UsageError(
+            f"The model {asked} is not set up: name its endpoint by OFFICETOWN_MODEL_URL and OFFICETOWN_MODEL."
+        )
+    else:
+        if check:
+            house.check((ROLE,), say=out.say)
+        chosen, name = house.connect(say=out.say, roles=(ROLE,)).model, house.model_name(ROLE)
+    if name == "offline":
+        out.say(
+            "The offline professional is not a model: it follows the skill packs. Its scores say nothing of any model."
+        )
+    return chosen, name
 
 
 def _numbers(text: str) -> list[int]:

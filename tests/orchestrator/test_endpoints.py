@@ -256,6 +256,50 @@ def test_a_wrong_endpoint_is_one_clear_line_before_anything_is_made(
         new = desk("new", "A three-person bakery", "-o", tmp_path / "bakery")
         assert (new.code, words in new.err) == (code, True)
         assert not (tmp_path / "bakery").exists()
+        scored = desk("eval", snapshot(tmp_path / "task"), "--agent", "builtin", "-o", tmp_path / "results")
+        assert (scored.code, words in scored.err, KEY in scored.err) == (code, True, False)
+        assert scored.err == said.err.replace("principal, client, assistant, world", "assistant")
+        assert not (tmp_path / "results").exists()
+
+
+def snapshot(folder: Path) -> Path:
+    """A folder that is found as a snapshot, and refused as soon as it is opened."""
+    folder.mkdir(exist_ok=True)
+    (folder / "snapshot.json").write_text("{}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("task", "--agent", "builtin", "--no-check"), ("task", "--agent", "oracle"), ("task", "--agent", "cmd:true"),
+        ("task", "--agent", "builtin", "--model", "offline"), ("task", "--agent", "builtin", "--model", "other"),
+        ("task", "--agent", "builtin", "--turns", "few"), ("nothing-here", "--agent", "builtin"),
+    ],
+)  # fmt: skip
+def test_eval_asks_nobody_beforehand_who_is_not_needed_or_of_what_cannot_be_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    snapshot(tmp_path / "task")
+    with Raw(401, error("no")) as server:
+        desk = Desk(tmp_path / "home", capsys, {"OFFICETOWN_MODEL_URL": server.url, "OFFICETOWN_MODEL": "m"})
+        assert desk("eval", tmp_path / arguments[0], *arguments[1:]).code in (1, 2)
+        assert server.seen == []
+
+
+def test_eval_asks_the_assistants_endpoint_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Others may be out of order, or lack their keys: nobody asks them."""
+    able = Able()
+    (tmp_path / "home").mkdir()
+    with serve(able) as server:
+        (tmp_path / "home" / "officetown.toml").write_text(
+            f'[default]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\nkey_env = "NOT_SET"\n'
+            f'[assistant]\nurl = "{server.url}"\nmodel = "small"\n'
+        )
+        desk = Desk(tmp_path / "home", capsys)
+        said = desk("eval", snapshot(tmp_path / "task"), "--agent", "builtin", "--model", "small")
+    assert "snapshot" in said.err and "NOT_SET" not in said.err
+    assert sum(able.asked.values()) == 1
 
 
 def test_an_address_where_nobody_listens_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
