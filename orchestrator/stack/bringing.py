@@ -109,6 +109,7 @@ def addresses(known: dict[str, str]) -> dict[str, str]:
     """Return where people look, by what they find there."""
     port = {name: known.get(name, str(wanted)) for name, wanted in secretsfile.PORTS.items()}
     return {
+        "dashboard": f"http://localhost:{port['OFFICETOWN_WEB_PORT']}",
         "chat": f"http://localhost:{port['OFFICETOWN_CHAT_PORT']}",
         "mail": f"http://localhost:{port['OFFICETOWN_MAIL_PORT']}",
         "smtp": f"localhost:{port['OFFICETOWN_SMTP_PORT']}",
@@ -121,6 +122,7 @@ def ready(stack: Stack, out: Out, known: dict[str, str]) -> None:
     where = addresses(known)
     out.say()
     out.say("The stack is ready, on this machine alone:")
+    out.say(f"  Dashboard {where['dashboard']}   sign in with OFFICETOWN_TOKEN of {stack.environment.name}")
     out.say(f"  Chat      {where['chat']}   sign in as {ADMIN}, with CHAT_ADMIN_PASSWORD of {stack.environment.name}")
     out.say(f"  Mail      {where['mail']}   everybody's; programs send by SMTP at {where['smtp']}, with any password")
     out.say(
@@ -128,7 +130,7 @@ def ready(stack: Stack, out: Out, known: dict[str, str]) -> None:
     )
     out.say(f"            {where['calendar'].removesuffix('dav.php/')}admin/   as admin, with BAIKAL_ADMIN_PASSWORD")
     out.say()
-    out.say("An office runs inside it:")
+    out.say("An office runs inside it, from the dashboard or by:")
     out.say("  docker compose exec orchestrator officetown run fixtures/juniper --days 5")
     out.say("Then: officetown doctor says whether all is well, officetown down stops it.")
     out.result({"up": True, "addresses": where})

@@ -21,7 +21,7 @@ import msgspec
 from orchestrator.carriersettings import CalendarSettings, ChatSettings, MailSettings
 from orchestrator.compose import House
 from orchestrator.settings import Settings, read_settings
-from orchestrator.stack.standby import unready
+from orchestrator.stack.readiness import unready
 from simulator.errors import InfrastructureError, OfficeTownError, UsageError
 
 _PATIENCE_S = 120.0

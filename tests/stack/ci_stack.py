@@ -28,6 +28,7 @@ FILES = (ROOT / "docker-compose.yml", ROOT / "docker-compose.ci.yml")
 CHAT_PASSWORD = "office-password"
 """The stand-in's administrator is `office`, with this password."""
 PORTS = {
+    "orchestrator": "OFFICETOWN_WEB_PORT",
     "rocketchat": "OFFICETOWN_CHAT_PORT",
     "mailpit": "OFFICETOWN_MAIL_PORT",
     "smtp": "OFFICETOWN_SMTP_PORT",

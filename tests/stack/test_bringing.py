@@ -32,7 +32,7 @@ def test_up_makes_the_secrets_builds_starts_and_says_where_to_look(
         for line in (tmp_path / ".env").read_text().splitlines()
         if "secret" in line.partition("=")[2]
     ]
-    assert len(secrets) == 5 and not any(s in said for s in secrets), "no secret is shown"
+    assert len(secrets) == 6 and not any(s in said for s in secrets), "no secret is shown"
     (started,) = run.commands(" up ")
     assert {"--detach", "--wait", "--build"} <= set(started) and str(tmp_path / ".env") in started
     assert run.asked.index(run.commands("services.sandbox.image")[0]) < run.asked.index(started)

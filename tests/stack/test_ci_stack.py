@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from orchestrator.stack.report import examine
@@ -62,6 +63,16 @@ def test_the_office_inside_has_its_database_and_its_sandboxes(stack: CiStack) ->
     assert "postgresql" in said and "Sandbox: docker works" in said
     assert stack.exec("id", "-u").out.strip() == "10001"
     assert stack.json("offices")["offices"] == []
+
+
+def test_the_dashboard_and_the_api_answer_who_has_the_key(stack: CiStack) -> None:
+    url, key = stack.url("orchestrator"), stack.variables["OFFICETOWN_TOKEN"]
+    with httpx.Client(base_url=url, trust_env=False) as client:
+        assert client.get("/api/v1/offices").status_code == 401
+        listed = client.get("/api/v1/offices", headers={"Authorization": f"Bearer {key}"})
+        assert listed.status_code == 200 and listed.json() == []
+        page = client.get("/", follow_redirects=True)
+        assert page.status_code == 200 and "<html" in page.text and key not in page.text
 
 
 def test_nobody_but_the_proxy_has_the_engine_s_socket(stack: CiStack) -> None:

@@ -82,7 +82,7 @@ def test_without_its_secrets_it_says_what_to_run(files: tuple[Path, ...], tmp_pa
 def test_nothing_is_published_beyond_the_loopback(files: tuple[Path, ...], env_file: Path) -> None:
     stack = resolved(files, env_file)
     published = [(name, port) for name, service in stack["services"].items() for port in service.get("ports", ())]
-    assert {name for name, _ in published} == {"rocketchat", "mailpit", "baikal"}
+    assert {name for name, _ in published} == {"orchestrator", "rocketchat", "mailpit", "baikal"}
     for name, port in published:
         assert ipaddress.ip_address(port["host_ip"]).is_loopback, name
     assert sorted(int(port["published"]) for _, port in published) == sorted(secretsfile.PORTS.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import sqlite3
 import stat
@@ -22,7 +21,7 @@ import yaml
 
 from orchestrator.carriersettings import CalendarSettings, ChatSettings, MailSettings
 from orchestrator.settings import read_settings
-from orchestrator.stack import provision, standby
+from orchestrator.stack import provision, readiness
 from orchestrator.stack.provision import Waiting
 from services.carriers.caldav import baikal
 from simulator.carrying import Account, Directory
@@ -33,20 +32,20 @@ from tests.stack.playing import ROOT
 
 
 def test_what_can_be_reached_is_no_fault(tmp_path: Path) -> None:
-    assert standby.unready({"OFFICETOWN_HOME": str(tmp_path), "DATABASE_URL": "sqlite:///x"}) == ()
+    assert readiness.unready({"OFFICETOWN_HOME": str(tmp_path), "DATABASE_URL": "sqlite:///x"}) == ()
 
 
 def test_a_database_that_is_away_is_told_without_its_password(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"postgresql://officetown:canary@127.0.0.1:{taken.getsockname()[1]}/x"
-        (fault,) = standby.unready({"DATABASE_URL": url})
+        (fault,) = readiness.unready({"DATABASE_URL": url})
     assert fault.startswith("The database at 127.0.0.1 does not answer") and "canary" not in fault
 
 
 @pytest.mark.postgres
 def test_a_database_that_answers_is_no_fault(postgres_url: str) -> None:
-    assert standby.unready({"DATABASE_URL": postgres_url}) == ()
+    assert readiness.unready({"DATABASE_URL": postgres_url}) == ()
 
 
 @contextmanager
@@ -71,26 +70,35 @@ def saying(path: Path, answer: bytes) -> Iterator[None]:
 def test_the_engine_s_proxy_is_asked_for_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # the name of a Unix socket has to be short
     with saying(Path("a"), b"HTTP/1.1 200 OK\r\n\r\nOK"):
-        assert standby.unready({"DOCKER_HOST": "unix://a"}) == ()
+        assert readiness.unready({"DOCKER_HOST": "unix://a"}) == ()
     with saying(Path("b"), b"HTTP/1.1 502 Bad Gateway\r\n\r\n"):
-        assert "has no engine" in standby.unready({"DOCKER_HOST": "unix://b"})[0]
-    assert "does not answer: No such file" in standby.unready({"DOCKER_HOST": "unix://nowhere"})[0]
+        assert "has no engine" in readiness.unready({"DOCKER_HOST": "unix://b"})[0]
+    assert "does not answer: No such file" in readiness.unready({"DOCKER_HOST": "unix://nowhere"})[0]
 
 
-def test_it_waits_until_it_is_asked_to_end_and_ends_well() -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "orchestrator.stack.standby"], cwd=ROOT, stderr=subprocess.PIPE, text=True
-    )
-    with process:
-        assert process.stderr is not None and "Standing by" in process.stderr.readline()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+def test_a_dashboard_that_does_not_answer_is_told(tmp_path: Path) -> None:
+    class Asks(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(401)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Asks)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    port = server.server_address[1]
+    assert readiness.unready({}, port) == (), "it asks for the key, so it answers"
+    server.shutdown()
+    server.server_close()
+    assert f"at port {port}" in readiness.unready({}, port)[0]
 
 
 def test_its_check_ends_badly_where_something_is_away(tmp_path: Path) -> None:
     environ = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/nowhere"}
     done = subprocess.run(
-        [sys.executable, "-m", "orchestrator.stack.standby", "--check"],
+        [sys.executable, "-m", "orchestrator.stack.readiness"],
         cwd=ROOT,
         env=environ,
         capture_output=True,

@@ -37,7 +37,7 @@ def test_one_that_is_up_is_said_to_be_and_where(tmp_path: Path) -> None:
     stack = brought_up(tmp_path, run)
     run.on("ps --all", "\n".join(all_ready()))
     said, faults = told(stack)
-    assert faults == [] and "all 8 parts are ready: chat http://localhost:3000" in said and "Compose 2.39.1" in said
+    assert faults == [] and "all 8 parts are ready: dashboard http://localhost:8321, chat http://localhost:3000" in said and "Compose 2.39.1" in said
 
 
 def test_an_engine_that_went_away_is_a_fault(tmp_path: Path) -> None:

@@ -54,14 +54,14 @@ def test_what_somebody_wrote_stays_and_what_is_missing_is_added(tmp_path: Path) 
 
 
 def test_a_taken_port_is_passed_over_and_none_is_given_twice(tmp_path: Path) -> None:
-    known, _ = make(tmp_path / ".env", free=(3001, 8025, 1026, 8081))
-    assert [known[name] for name in secretsfile.PORTS] == ["3001", "8025", "1026", "8081"]
+    known, _ = make(tmp_path / ".env", free=(8321, 3001, 8025, 1026, 8081))
+    assert [known[name] for name in secretsfile.PORTS] == ["8321", "3001", "8025", "1026", "8081"]
     chosen = choose(lambda port: True)
     assert (chosen(10), chosen(10)) == (10, 11)
 
 
 def test_where_no_port_is_free_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(InfrastructureError, match="No port from 3000 to 3049 is free"):
+    with pytest.raises(InfrastructureError, match="No port from 8321 to 8370 is free"):
         make(tmp_path / ".env", free=())
     assert not (tmp_path / ".env").exists()
 

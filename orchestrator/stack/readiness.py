@@ -1,15 +1,16 @@
-"""What the orchestrator's container does: it stands by for `docker compose exec orchestrator officetown ...`.
+"""Whether the orchestrator's container can do its work: its health check.
 
-python -m orchestrator.stack.standby            wait for SIGTERM
-python -m orchestrator.stack.standby --check    whether the database and the engine can be reached; the health check
+python -m orchestrator.stack.readiness [--web PORT]    whether database and engine can be reached, and the dashboard answers
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import signal
 import socket
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,9 +20,10 @@ import psycopg
 _TIMEOUT_S = 5
 
 
-def unready(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Say what cannot be reached of what `DATABASE_URL` and `DOCKER_HOST` name; nothing where all can."""
-    return tuple(fault for fault in (_database(environ), _engine(environ), _home(environ)) if fault)
+def unready(environ: Mapping[str, str], web: int = 0) -> tuple[str, ...]:
+    """Say what cannot be reached of what `DATABASE_URL` and `DOCKER_HOST` name, and of a dashboard at the port `web`."""
+    faults = (_database(environ), _engine(environ), _home(environ), _web(web) if web else "")
+    return tuple(fault for fault in faults if fault)
 
 
 def _database(environ: Mapping[str, str]) -> str:
@@ -61,18 +63,26 @@ def _home(environ: Mapping[str, str]) -> str:
     return "" if not home or os.access(Path(home), os.W_OK) else f"The folder {home} cannot be written"
 
 
+def _web(port: int) -> str:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/session", timeout=_TIMEOUT_S):
+            return ""
+    except urllib.error.HTTPError:
+        return ""  # it answers, if only to ask for the key
+    except OSError as error:
+        return f"The dashboard does not answer at port {port}: {error}"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Wait, or check; return the exit code."""
-    if "--check" in (sys.argv[1:] if arguments is None else arguments):
-        faults = unready(os.environ)
-        for fault in faults:
-            sys.stderr.write(fault + "\n")
-        return 1 if faults else 0
-    asked = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, asked)
-    sys.stderr.write("Standing by: docker compose exec orchestrator officetown --help\n")
-    signal.sigwait(asked)
-    return 0
+    """Check; return the exit code: 0 where all is well, 1 where something is not."""
+    parser = argparse.ArgumentParser(
+        prog="python -m orchestrator.stack.readiness", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--web", type=int, default=0, help="the port at which the dashboard should answer")
+    faults = unready(os.environ, parser.parse_args(arguments).web)
+    for fault in faults:
+        sys.stderr.write(fault + "\n")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
