@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 from services.offline import OfflineProfessional
 from services.sandbox.bubblewrap import Bubblewrap
 from services.storage.blobs import FileBlobs
-from services.storage.faults import Fault, armed
+from services.storage.faults import Fault, armed, counting
 from simulator.conversation import ModelRequest, ModelResponse
 from simulator.errors import SandboxUnavailable
 from tests.orchestrator.support import JUNIPER, Desk, child, start
@@ -256,18 +256,25 @@ def test_a_machine_without_user_namespaces_says_what_to_do_and_leaves_no_office(
     assert said.code == 4 and "Allow unprivileged user namespaces" in said.out
 
 
-@pytest.mark.parametrize(("point", "skip"), [("blobs.write", 56), ("journal.before_commit", 25), ("journal.begin", 30)])
+@pytest.mark.parametrize(
+    ("point", "tenths"), [("blobs.write", 5), ("journal.before_commit", 3), ("journal.begin", 8)]
+)
 def test_a_full_disk_stops_the_run_at_a_commit_and_the_next_run_ends_as_if_nothing_had_happened(
-    desk: Desk, point: str, skip: int
+    copied: Desk, tmp_path: Path, point: str, tenths: int
 ) -> None:
-    with armed(point, Fault.NO_SPACE, skip):
-        said = desk("run", JUNIPER, "--days", "2", "--seed", "1", "--name", "B", "--json")
+    """The disk is full after so many tenths of what a twin's run, which is counted, writes there."""
+    twin = Desk(tmp_path / "twin", copied.capture)
+    shutil.copytree(copied.home, twin.home)
+    with counting() as passed:
+        whole = twin.json("run", "Juniper", "--days", "5")
+    assert passed[point] >= 10
+    with armed(point, Fault.NO_SPACE, passed[point] * tenths // 10):
+        said = copied("run", "Juniper", "--days", "5", "--json")
     assert said.code == 4
     assert "space" in said.err.lower()
-    office = said.result["office"]
-    assert f"officetown run {office} --days 2" in said.err
-    resumed = desk.json("run", office, "--days", "2")["hash"]
-    assert resumed == desk.json("run", JUNIPER, "--days", "2", "--seed", "1", "--name", "A")["hash"]
+    assert (said.result["office"], said.result["hash"] == whole["hash"]) == (whole["office"], False)
+    assert f"officetown run {whole['office']} --days 5" in said.err
+    assert copied.json("run", whole["office"], "--days", "5")["hash"] == whole["hash"]
 
 
 def test_a_full_disk_while_an_office_is_made_leaves_none(desk: Desk) -> None:
