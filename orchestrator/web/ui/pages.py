@@ -10,8 +10,10 @@ from orchestrator.web.ui import (
     file,
     files,
     floor,
+    health,
     mail,
     meetings,
+    numbers,
     offices,
     people,
     results,
@@ -24,5 +26,5 @@ FIRST: Page = offices.PAGE
 PERSONAL: Page = people.PERSON
 ALL: tuple[Page, ...] = (
     offices.PAGE, floor.PAGE, people.PAGE, people.PERSON, session.PAGE, work.PAGE, delegation.PAGE, files.PAGE, file.PAGE,
-    mail.PAGE, chat.PAGE, meetings.PAGE, calendar.PAGE, *experts.PAGES, *results.PAGES,
+    mail.PAGE, chat.PAGE, meetings.PAGE, calendar.PAGE, numbers.PAGE, health.PAGE, *experts.PAGES, *results.PAGES,
 )  # fmt: skip
