@@ -6,7 +6,7 @@ import ipaddress
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import uvicorn
 from fastapi import FastAPI
@@ -65,21 +65,24 @@ def listen(app: FastAPI, host: str, port: int) -> Served:
 
 def serve(
     house: House, out: Out, host: str = "127.0.0.1", port: int = 8321, token: str = "",
-    dress: Callable[[FastAPI, Parts], None] = lambda app, parts: None,
+    dress: Callable[[FastAPI, Parts], None] = lambda app, parts: None, names: Iterable[str] = (),
 ) -> dict[str, object]:  # fmt: skip
     """Serve until Ctrl-C or SIGTERM, then stop every running office at a commit; return what `--json` prints.
 
     Beyond the loopback a key is needed: `token`, or one that is made and printed. On the loopback one is needed where
-    `token` is given. `dress` puts pages onto the application. Raises UsageError for an unfit token or address, and
-    InfrastructureError where an office had not stopped within two minutes.
+    `token` or a name is given. `dress` puts pages onto the application; `names` are further host names under which it
+    may be called, as behind a proxy. Raises UsageError for an unfit token or address, and InfrastructureError where an
+    office had not stopped within two minutes.
     """
     local = is_loopback(host)
     if token and (len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token):
         raise UsageError(f"--token: at least {SHORTEST} letters, digits and signs, without spaces.")
-    key = token or ("" if local else secrets.token_urlsafe(24))
+    names = tuple(names)
+    # A further name is a proxy's or a network's: whoever comes by it is not on this machine.
+    key = token or ("" if local and not names else secrets.token_urlsafe(24))
     stopped = threading.Event()
     parts = parts_for(house, key, stopped.is_set)
-    app = application(parts, host, () if local else (socket.gethostname(),))
+    app = application(parts, host, names if local else (socket.gethostname(), *names))
     dress(app, parts)
     with house.stop.heeding():
         served = listen(app, host, port).start()

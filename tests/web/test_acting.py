@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from orchestrator.output import Out
 from orchestrator.replaying import replay
 from orchestrator.web.jobs import Jobs
 from simulator.errors import UnknownReference, UsageError
-from tests.web.support import OPERATOR_KEY, Site
+from tests.web.support import OPERATOR_KEY, Site, site
 from tests.web.test_steering import O, until
 
 HOSTILE = '<script>alert(1)</script> =HYPERLINK("x") \u202e \x00 ' + "\u0000"
@@ -23,6 +25,16 @@ def paused(copied: Site) -> Site:
     """Juniper, running here and paused."""
     copied.tell("POST", f"{O}/run", {"days": 4, "paused": True})
     return copied
+
+
+@pytest.fixture(scope="module")
+def refusing(worked_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Juniper, running here and paused, in which nothing is done that is let in."""
+    home = tmp_path_factory.mktemp("refusing") / "home"
+    shutil.copytree(worked_home, home)
+    with site(home) as one:
+        one.tell("POST", f"{O}/run", {"days": 4, "paused": True})
+        yield one
 
 
 def _landed(one: Site, person: str, key: str, token: str = OPERATOR_KEY) -> Any:
@@ -76,20 +88,16 @@ def test_files_come_with_a_message(paused: Site) -> None:
         ({"tool": "post_message", "arguments": {"to": "x"}}, "not valid"),
         ({"tool": "post_message", "arguments": {"to": "x", "text": "y", "z": 1}}, "not valid"),
         ({"tool": "fly"}, "no act"), ({"tool": "receive"}, "no act"), ({"tool": "write_mail"}, "no act"),
-        ({"tool": "take_over"}, "no act"), ({"tool": "save", "arguments": {"path": "../../x", "text": ""}}, "save"),
+        ({"tool": "take_over"}, "no act"),
         ({"tool": "post_message", "arguments": {"to": "room-general", "text": "x"}, "files": [{"name": "a", "base64": "!"}]},
          "base64"),
         ({"tool": "accept", "arguments": {"file": "nothing"}}, "cannot be done"),
     ],
 )  # fmt: skip
-def test_what_is_refused_is_refused_at_once_with_the_reason(paused: Site, body: dict[str, Any], words: str) -> None:
-    head = paused.ask(O)["head"]
-    answer = paused.client().post(f"{O}/as/elena/acts", json=body)
-    if answer.status_code == 202:
-        assert body["tool"] == "save", "a path is made safe, not refused"
-        return
-    assert words in paused.refused(f"{O}/as/elena/acts", 422, method="POST", json=body)
-    assert paused.ask(O)["head"] == head
+def test_what_is_refused_is_refused_at_once_with_the_reason(refusing: Site, body: dict[str, Any], words: str) -> None:
+    head = refusing.ask(O)["head"]
+    assert words in refusing.refused(f"{O}/as/elena/acts", 422, method="POST", json=body)
+    assert refusing.ask(O)["head"] == head
 
 
 def test_a_persons_key_acts_as_them_and_as_nobody_else(paused: Site) -> None:

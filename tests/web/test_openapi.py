@@ -27,7 +27,7 @@ from simulator.errors import UsageError
 from tests.web.support import OPERATOR_KEY, Site, site
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-LIVE = "/api/v1/offices/{office}/events/live"
+LIVE = "/live$"
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_schemathesis_finds_no_500_and_no_answer_that_the_document_does_not_have
         if key == "operator"
         else played.tell("POST", f"/offices/{office.id}/people/elena/keys", status=201)["key"]
     )
-    schema = schemathesis.openapi.from_dict(document).exclude(path=LIVE)
+    schema = schemathesis.openapi.from_dict(document).exclude(path_regex=LIVE)
     for number, result in enumerate(schema.get_all_operations()):
         operation = result.ok()  # type: ignore[union-attr]
         _try(operation, names, token, played, number, examples)
