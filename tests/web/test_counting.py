@@ -7,12 +7,13 @@ import io
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.web.book import Book, Shelf, Texts
-from orchestrator.web.measuring import measure
+from orchestrator.web.measuring import Measured, main, measure
 from orchestrator.web.queries import common, events, numbers, sessions, work
 from orchestrator.web.queries.common import MOST, page
 from orchestrator.web.queries.costs import Ledger
@@ -291,3 +292,13 @@ def test_what_opening_and_sliding_take_is_measured(watched: Site) -> None:
     assert found.events == watched.ask(O)["head"] and found.steps == 60
     assert found.first_answer_s < 2 and found.step_median_s < 0.3
     assert found.grew_mib < 20
+
+
+def test_measures_are_printed_a_line_an_office(
+    watched: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OFFICETOWN_HOME", str(watched.house.settings.home))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    assert main(["Juniper"]) == 0
+    found = msgspec.json.decode(capsys.readouterr().out, type=Measured)
+    assert found.office == watched.house.row("Juniper").id
