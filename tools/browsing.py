@@ -14,14 +14,20 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Playwright
 
+from orchestrator import tasks
+from orchestrator.commands import fork
 from orchestrator.compose import House
 from orchestrator.output import Out
+from orchestrator.running import RunOptions, run
 from orchestrator.settings import read_settings
 from orchestrator.web.serve import serve
 from orchestrator.web.ui.dress import dress
 
 CHROMIUM = Path("/usr/bin/chromium")
 ROOT = Path(__file__).parents[1]
+JUNIPER = ROOT / "fixtures" / "juniper"
+DONE, LIVE, FORK, FORKED_ON = "Juniper", "Juniper at work", "Juniper without reviews", "2026-01-07"
+"""The offices that `grow` makes."""
 _SAID = "OfficeTown is at "
 _FLAGS = (
     "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
@@ -41,6 +47,24 @@ def launch(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(
         executable_path=str(CHROMIUM), args=[*_FLAGS, *as_root], chromium_sandbox=not as_root, headless=True
     )
+
+
+def grow(home: Path, days: int) -> None:
+    """Fill an empty home: Juniper after some days, a second Juniper after one, a fork without reviews, two tasks, their results."""
+    house = House(read_settings({"OFFICETOWN_HOME": str(home)}))
+    quiet = Out(quiet=True)
+    try:
+        run(house, quiet, str(JUNIPER), RunOptions(days=days, seed=1, name=DONE))
+        run(house, quiet, str(JUNIPER), RunOptions(days=1, seed=2, name=LIVE))
+        child = fork(house, quiet, DONE, FORKED_ON, ["reviews"], FORK)
+        run(house, quiet, child, RunOptions(days=4))
+        snapshots = home / "snapshots" / house.row(DONE).id
+        snapshots.mkdir(parents=True)
+        tasks.freeze(house, quiet, DONE, snapshots, "", 2)
+        for agent in ("oracle", "nop", "builtin"):
+            tasks.evaluate(house, quiet, snapshots, agent, "offline", "", 1, None)
+    finally:
+        house.close()
 
 
 @contextmanager

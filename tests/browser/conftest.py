@@ -12,16 +12,10 @@ import msgspec
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
 
-from orchestrator import tasks
-from orchestrator.commands import fork
 from orchestrator.compose import House
-from orchestrator.output import Out
-from orchestrator.running import RunOptions, run
 from orchestrator.settings import read_settings
-from orchestrator.tasks import evaluate
 from tests.browser import hostile
-from tests.orchestrator.support import JUNIPER
-from tools.browsing import CHROMIUM, launch, serving
+from tools.browsing import CHROMIUM, DONE, FORK, LIVE, grow, launch, serving
 
 DAYS = 10
 WANTED = "OFFICETOWN_TEST_BROWSER"
@@ -57,17 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with everything that there is to look at."""
     folder = tmp_path_factory.mktemp("browser-home")
+    grow(folder, DAYS)
     house = House(read_settings({"OFFICETOWN_HOME": str(folder)}))
-    quiet = Out(quiet=True)
-    run(house, quiet, JUNIPER, RunOptions(days=DAYS, seed=1, name="Juniper"))
-    run(house, quiet, JUNIPER, RunOptions(days=1, seed=2, name="Juniper at work"))
-    child = fork(house, quiet, "Juniper", "2026-01-07", ["reviews"], "Juniper without reviews")
-    run(house, quiet, child, RunOptions(days=4))
-    snapshots = folder / "snapshots" / house.row("Juniper").id
-    snapshots.mkdir(parents=True)
-    tasks.freeze(house, quiet, "Juniper", snapshots, "", 2)
-    for agent in ("oracle", "nop", "builtin"):
-        evaluate(house, quiet, snapshots, agent, "offline", "", 1, None)
     hostile.seed(house)
     house.close()
     return folder
@@ -78,10 +63,10 @@ def town(home: Path) -> Iterator[Town]:
     """The home, served by the real command's function; the second office runs."""
     with serving(home) as url:
         offices = {o["name"]: o["id"] for o in httpx.get(f"{url}/api/v1/offices").json()}
-        started = httpx.post(f"{url}/api/v1/offices/{offices['Juniper at work']}/run", json={"days": 40, "speed": "120"}, timeout=60)
+        started = httpx.post(f"{url}/api/v1/offices/{offices[LIVE]}/run", json={"days": 40, "speed": "120"}, timeout=60)
         assert started.status_code == 200, started.text
         yield Town(
-            url, home, offices["Juniper"], offices["Juniper at work"], offices[hostile.NAME], offices["Juniper without reviews"]
+            url, home, offices[DONE], offices[LIVE], offices[hostile.NAME], offices[FORK]
         )  # fmt: skip
 
 

@@ -3,6 +3,7 @@ what reads the folders."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
@@ -346,8 +347,25 @@ def _step(step: atif.Step) -> Step:
 
 def _words(content: object) -> str:
     if isinstance(content, str):
-        return content
+        return _plain(content)
     return "\n".join(part.text or f"[{part.type}]" for part in content or ())  # type: ignore[attr-defined]
+
+
+def _plain(text: str) -> str:
+    """Return a tool's answer as people read it: the values of a JSON object, a text of several lines below its name."""
+    if not text.startswith("{"):
+        return text
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(values, dict):
+        return text
+    lines = []
+    for name, value in values.items():
+        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines.append(f"{name}:\n{said.rstrip()}" if "\n" in said else f"{name}: {said}")
+    return "\n".join(lines)
 
 
 # -- two trials -----------------------------------------------------------------------------------------------------------

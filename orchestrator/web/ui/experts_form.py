@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, get_args
 
 from bench.expert_reviews import LONGEST, Added, ExpertReview, Opinion, Remark, Said, Verdict
@@ -104,8 +104,7 @@ def criterion(form: Form, asked: Asked) -> None:
             kit.text(f"{100 * asked.weight:.1f} % of the score", "faint num")
         kit.text(c.text, "said strong", "p")
         kit.text(f"{c.id}: {asked.check}", "faint", "p")
-        if c.evidence:
-            kit.text(f"Rests on {', '.join(c.evidence)}", "faint said", "p")
+        rests_on(c.evidence)
         name = f"{c.id}\n"
         values = form.values
         with kit.box("row"):
@@ -136,6 +135,14 @@ def criterion(form: Form, asked: Asked) -> None:
                         f"{words} of {c.id}", options, values.get(name + field, ""), form.setter(name + field),
                         f"{field}-{c.id}",
                     )  # fmt: skip
+
+
+def rests_on(evidence: Sequence[str]) -> None:
+    """Draw the visible files that entail a criterion."""
+    if evidence:
+        with kit.fold(f"Rests on {len(evidence)} file{'' if len(evidence) == 1 else 's'}", "quiet-fold"):
+            for path in evidence:
+                kit.text(path, "mono said faint", "p")
 
 
 def additions(form: Form) -> None:

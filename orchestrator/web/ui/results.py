@@ -12,6 +12,7 @@ from bench.trials import Trial, read_trials
 from orchestrator.web.queries import experts, results, results_forks
 from orchestrator.web.ui import kit
 from orchestrator.web.ui.asked import Ask
+from orchestrator.web.ui.experts_form import rests_on
 from orchestrator.web.ui.shell import Page, Shell
 
 FILTERS = {"outcome": "Outcome", "role": "Role", "work": "Kind of work", "agent": "Agent"}
@@ -226,8 +227,7 @@ def _judged(each: results.Judged) -> None:
                 kit.chip("not required")
         kit.text(each.text, "said", "p")
         kit.text(each.why, "faint said", "p")
-        if each.evidence:
-            kit.text(f"Rests on {', '.join(each.evidence)}", "faint said", "p")
+        rests_on(each.evidence)
         for vote in each.votes:
             kit.text(vote, "faint said", "p")
 
@@ -243,7 +243,7 @@ def _trajectory(shown: results.TrialShown) -> None:
 
 def _step(step: results.Step) -> None:
     brief = step.source == "system" or (step.source == "user" and step.number <= 2)
-    words = step.calls[0].partition(" ")[0] if step.calls else step.text.strip().partition("\n")[0][:80]
+    words = step.calls[0].partition("\n")[0] if step.calls else step.text.strip().partition("\n")[0][:80]
     with kit.fold(f"{step.number}. {step.source}: {words}", is_open=not brief and step.source == "agent"):
         if step.thinking:
             kit.text(step.thinking, "said faint", "p")
