@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from orchestrator.web.book import Book
 from orchestrator.web.ui import kit
+from orchestrator.web.ui.tables import Table, cell
 from services.documents import cells as document_cells
 from services.documents.cells import Cell, column_letters
 from services.documents.reading import notes_of, number_text, parse_workbook_text
@@ -77,11 +77,11 @@ def grid(sheet: document_cells.Sheet) -> Grid:
         if len(rows) >= MOST_ROWS:
             break
         line = [""] * columns
-        for cell in found:
-            if cell.column <= columns:
-                line[cell.column - 1] = said(cell)
-                if cell.formula is not None:
-                    formulas.add((len(rows), cell.column))
+        for one in found:
+            if one.column <= columns:
+                line[one.column - 1] = said(one)
+                if one.formula is not None:
+                    formulas.add((len(rows), one.column))
         rows.append((str(number), *line))
     left = []
     if sheet.rows > MOST_ROWS or sheet.more_rows:
@@ -92,9 +92,9 @@ def grid(sheet: document_cells.Sheet) -> Grid:
     return Grid(sheet.name, letters, tuple(rows), frozenset(formulas), " and ".join(left))
 
 
-def said(cell: Cell) -> str:
+def said(one: Cell) -> str:
     """Return a cell's value as people read it."""
-    value = cell.value
+    value = one.value
     if value is None:
         return "(not calculated)"
     if isinstance(value, bool):
@@ -147,21 +147,15 @@ def draw(shown: Inside, label: str) -> None:
 
 
 def _grid(one: Grid, label: str) -> None:
-    with kit.box("scroll sheet-frame", tabindex="0", role="region", label=label), kit.Tag("table", "sheet-table"):
-        with kit.Tag("thead"), kit.Tag("tr"):
-            kit.Tag("th", "corner", "")
-            for letter in one.columns:
-                kit.Tag("th", "", letter, scope="col")
-        with kit.Tag("tbody"):
-            for number, row in enumerate(one.rows):
-                _row(row, [(number, column) in one.formulas for column in range(len(row))])
+    rows = []
+    for number, row in enumerate(one.rows):
+        cells = [cell(text, "", _kind(text, (number, place) in one.formulas)) for place, text in enumerate(row[1:], 1)]
+        rows.append([row[0], *cells])
+    Table(label, ("", *one.columns), rows, kind="sheet-table", lead=True)
     if one.more:
         kit.text(f"Not shown: {one.more}.", "hint", "p")
 
 
-def _row(row: Sequence[str], formulas: Iterable[bool]) -> None:
-    with kit.Tag("tr"):
-        for column, (cell, formula) in enumerate(zip(row, formulas, strict=True)):
-            number = cell.replace(".", "", 1).replace("-", "", 1).isdecimal()
-            kind = " ".join(k for k, on in (("n", number), ("formula", formula)) if on)
-            kit.Tag("td" if column else "th", kind, cell)
+def _kind(text: str, formula: bool) -> str:
+    number = text.replace(".", "", 1).replace("-", "", 1).isdecimal()
+    return " ".join(kind for kind, on in (("n", number), ("formula", formula)) if on)

@@ -10,6 +10,7 @@ import msgspec
 
 from orchestrator.web.ui import kit
 from orchestrator.web.ui.content import said
+from orchestrator.web.ui.tables import Table, cell
 from services.documents.cells import Cell, Sheet, column_letters
 from services.documents.reading import parse_workbook_text
 
@@ -115,17 +116,11 @@ def draw(found: Difference, label: str) -> None:
     """Draw what changed."""
     with kit.box("stack", test="difference"):
         if found.cells:
-            with kit.box("scroll", tabindex="0", role="region", label=label), kit.Tag("table", "grid diff-cells"):
-                with kit.Tag("thead"), kit.Tag("tr"):
-                    for name in ("Sheet", "Cell", "Before", "After"):
-                        kit.Tag("th", "", name, scope="col")
-                with kit.Tag("tbody"):
-                    for change in found.cells:
-                        with kit.Tag("tr"):
-                            kit.Tag("td", "", change.sheet)
-                            kit.Tag("td", "mono", change.ref)
-                            kit.Tag("td", "removed" if change.before else "", change.before)
-                            kit.Tag("td", "added" if change.after else "", change.after)
+            Table(label, ("Sheet", "Cell", "Before", "After"), [
+                (c.sheet, cell(c.ref, "", "mono"), cell(c.before, "", "removed" if c.before else ""),
+                 cell(c.after, "", "added" if c.after else ""))
+                for c in found.cells
+            ], kind="grid diff-cells")  # fmt: skip
         if found.lines:
             with kit.box("diff", tabindex="0", role="region", label=label):
                 for line in found.lines:

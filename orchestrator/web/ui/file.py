@@ -16,6 +16,7 @@ from orchestrator.web.ui.content import size
 from orchestrator.web.ui.drawing import Drawing
 from orchestrator.web.ui.paths import PATHS
 from orchestrator.web.ui.shell import Page, Shell
+from orchestrator.web.ui.tables import Table, cell
 from simulator.errors import UnknownReference
 from simulator.office import Office
 from simulator.records import FileRef
@@ -159,17 +160,10 @@ def _who(shell: Shell, shown: Shown) -> None:
     found: WhoCan = shown.data
     said = f"Who could see version {shown.version.number} at {found.at.local.replace('T', ' ')[:16]}, and why"
     kit.heading(said, 2, "card-title")
-    with kit.box("scroll", tabindex="0", role="region", label=said), kit.Tag("table", "grid", None, test="who-can"):
-        with kit.Tag("thead"), kit.Tag("tr"):
-            for name in ("Person", "Why", "Only as a copy"):
-                kit.Tag("th", "", name, scope="col")
-        with kit.Tag("tbody"):
-            for e in found.who:
-                with kit.Tag("tr"):
-                    with kit.Tag("td"):
-                        kit.link(e.name, shell.url("person", person=e.person, tab="files"))
-                    kit.Tag("td", "", e.reason)
-                    kit.Tag("td", "", e.copy.path if e.copy is not None else "")
+    Table(said, ("Person", "Why", "Only as a copy"), [
+        (cell(e.name, shell.url("person", person=e.person, tab="files")), e.reason, e.copy.path if e.copy is not None else "")
+        for e in found.who
+    ], "who-can")  # fmt: skip
     kit.text("Everybody else could not. Move the slider to ask for another day.", "hint", "p")
 
 

@@ -14,7 +14,7 @@ from orchestrator.web.ui.paths import PATHS
 from orchestrator.web.ui.shell import Page, Shell
 from simulator.office import Office
 
-AT_ONCE = 200
+AT_ONCE = 100
 
 
 class Folder(msgspec.Struct, frozen=True):
@@ -103,7 +103,8 @@ def draw(shell: Shell, shown: Shown) -> None:
                 kit.empty("No file here at this moment.")
                 return
             mail.pager(shell, shown.skip, AT_ONCE, shown.total, "Before", "After")
-            people.file_table(shell, tuple(_short(line, shown.open) for line in shown.lines), shown.names)
+            lines = tuple(_short(line, shown.open) for line in shown.lines)
+            people.file_table(shell, lines, shown.names, bool(shown.person))
 
 
 def _folder(shell: Shell, path: str, name: str, depth: int, count: int | None, opened: str) -> None:

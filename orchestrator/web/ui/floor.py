@@ -21,7 +21,7 @@ from orchestrator.web.ui.paths import PATHS
 from orchestrator.web.ui.shell import Page, Shell, Update
 from simulator import events as e
 from simulator.businesstime import calendar_for
-from simulator.events import Event
+from simulator.events import Event, decode
 from simulator.office import Office
 
 WIDE, NARROW = 1040.0, 364.0
@@ -70,14 +70,16 @@ def recent(book: Book, office: Office) -> tuple[tuple[Flight, ...], tuple[Line, 
     """Return what is on its way at a moment, and what has just happened, the latest first."""
     flights: list[Flight] = []
     lines: list[Line] = []
-    for event, then in book.timeline.walk(max(0, office.revision - _LOOKED_BACK), office.revision):
+    # Told with the office of the moment, in which all that they speak of still is: no other state has to be made.
+    for _, data in book.reader.events(max(0, office.revision - _LOOKED_BACK), office.revision):
+        event = decode(data)
         if event.activation == "genesis":
             continue
         if event.sim_time > office.now - _RECENT_S:
-            flights.extend(flights_of(event, then))
-        said = describe(event, then)
+            flights.extend(flights_of(event, office))
+        said = describe(event, office)
         if said:
-            _told(lines, Line(event.revision, when(then, event.sim_time), said))
+            _told(lines, Line(event.revision, when(office, event.sim_time), said))
     return tuple(flights[-_MOST_FLIGHTS:]), tuple(reversed(lines[-_MOST_LINES:]))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from nicegui.element import Element
+
+from orchestrator.web.ui.tables import Table
 
 Handler = Callable[[], Any] | Callable[[], Awaitable[Any]]
 CHOSEN = "(e) => emit(e.target.value)"
@@ -149,21 +151,10 @@ def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> Tag:
 
 
 def table(
-    label: str, columns: Iterable[str], rows: Iterable[Iterable[str]], test: str = "", kind: str = "", head: bool = True
-) -> Tag:
+    label: str, columns: Iterable[str], rows: Iterable[Sequence[str]], test: str = "", kind: str = "", head: bool = True
+) -> Table:
     """Return a table of texts, in a frame that scrolls sideways."""
-    frame = box("scroll", role="region", tabindex="0", label=label, test=test or None)
-    with frame, Tag("table", f"grid {kind}".strip()):
-        if head:
-            with Tag("thead"), Tag("tr"):
-                for name in columns:
-                    Tag("th", "", name, scope="col")
-        with Tag("tbody"):
-            for row in rows:
-                with Tag("tr"):
-                    for cell in row:
-                        Tag("td", "", cell)
-    return frame
+    return Table(label, columns, rows, test, f"grid {kind}".strip(), head)
 
 
 def fold(summary: str, kind: str = "", is_open: bool = False, **attributes: object) -> Tag:

@@ -19,6 +19,7 @@ from orchestrator.web.ui.asked import Ask
 from orchestrator.web.ui.content import size
 from orchestrator.web.ui.paths import PATHS
 from orchestrator.web.ui.shell import Page, Shell
+from orchestrator.web.ui.tables import Table, cell
 from simulator.access import Subject
 from simulator.businesstime import calendar_for
 from simulator.errors import UnknownReference
@@ -307,19 +308,12 @@ def _draw_sessions(shell: Shell, shown: Person) -> None:
 
 def rows(shell: Shell, lines: tuple[ActivationLine, ...]) -> None:
     """Draw activations as a table."""
-    with kit.box("scroll", tabindex="0", role="region", label="Activations"), kit.Tag("table", "grid"):
-        with kit.Tag("thead"), kit.Tag("tr"):
-            for name in ("Began", "Ended", "What", "Turns", "Outcome"):
-                kit.Tag("th", "", name, scope="col")
-        with kit.Tag("tbody"):
-            for line in lines:
-                with kit.Tag("tr"):
-                    with kit.Tag("td", "num"):
-                        kit.link(line.began.local.replace("T", " ")[:16], shell.url("session", activation=line.id))
-                    kit.Tag("td", "num", line.ended.local[11:16] or "–")
-                    kit.Tag("td", "", f"{_KINDS.get(line.kind, line.kind)}: {line.actor_name}")
-                    kit.Tag("td", "num", str(line.turns or ""))
-                    kit.Tag("td", "", line.outcome or "under way")
+    Table("Activations", ("Began", "Ended", "What", "Turns", "Outcome"), [
+        (cell(line.began.local.replace("T", " ")[:16], shell.url("session", activation=line.id), "num"),
+         cell(line.ended.local[11:16] or "–", "", "num"), f"{_KINDS.get(line.kind, line.kind)}: {line.actor_name}",
+         cell(str(line.turns or ""), "", "num"), line.outcome or "under way")
+        for line in lines
+    ])  # fmt: skip
 
 
 def _draw_files(shell: Shell, shown: Person) -> None:
@@ -332,27 +326,16 @@ def _draw_files(shell: Shell, shown: Person) -> None:
         file_table(shell, seen.lines, shown.names)
 
 
-def file_table(shell: Shell, lines: tuple[FileLine, ...], names: Mapping[str, str]) -> None:
+def file_table(shell: Shell, lines: tuple[FileLine, ...], names: Mapping[str, str], reasons: bool = True) -> None:
     """Draw files as a table; links are for the operator."""
-    with kit.box("scroll", tabindex="0", role="region", label="Files"), kit.Tag("table", "grid"):
-        with kit.Tag("thead"), kit.Tag("tr"):
-            for name in ("Path", "Version", "By", "Changed", "Class", "Size", "Why"):
-                kit.Tag("th", "", name, scope="col")
-        with kit.Tag("tbody"):
-            for f in lines:
-                with kit.Tag("tr"):
-                    with kit.Tag("td", "path"):
-                        if shell.caller.operator:
-                            kit.link(f.path, shell.url("file", file=f.id, version=f.latest))
-                        else:
-                            kit.text(f.path)
-                    kit.Tag("td", "num", f"{f.latest}{' ✓' if f.accepted else ''}", title="accepted" if f.accepted else None)
-                    kit.Tag("td", "", author(names, f.author))
-                    kit.Tag("td", "num", short(f.at))
-                    with kit.Tag("td"):
-                        kit.chip(f.level, level(f.level))
-                    kit.Tag("td", "num", size(f.size))
-                    kit.Tag("td", "faint", f.reason)
+    own = not shell.caller.operator
+    Table("Files", ("Path", "Version", "By", "Changed", "Class", "Size", *(("Why",) if reasons else ())), [
+        (cell(f.path, "" if own else shell.url("file", file=f.id, version=f.latest), "path"),
+         cell(f"{f.latest}{' ✓' if f.accepted else ''}", "", "num", "accepted" if f.accepted else ""),
+         author(names, f.author), cell(short(f.at), "", "num"), cell(f.level, "", f"level {f.level}"),
+         cell(size(f.size), "", "num"), *((cell(f.reason, "", "faint"),) if reasons else ()))
+        for f in lines
+    ])  # fmt: skip
 
 
 def author(names: Mapping[str, str], who: str) -> str:

@@ -52,8 +52,9 @@ Update = Callable[[Any], None]
 _TICK_S = 1.0
 _LOOK_EVERY = 5
 """Ticks after which it is found out whether another process runs the office."""
-_DENSITY_S = 20.0
+_DENSITY_S = 5.0
 _PLAY_S = 0.6
+_NIGHT_S = 6 * 3600
 PLAY = {"900": "15 min a second", "3600": "1 hour a second", "14400": "4 hours a second", "86400": "1 day a second"}
 
 
@@ -93,6 +94,27 @@ class Loaded(msgspec.Struct, frozen=True):
     present: int
     data: Any
     fault: str = ""
+
+
+def described(office: Office, at: int) -> str:
+    """Return an instant as the office's clock shows it."""
+    return f"{calendar_for(office.calendar).local(at):%a %-d %b %Y, %H:%M}"
+
+
+def when_next(office: Office, at: int) -> str:
+    """Return when the next thing happens: the time, with the day where it is another one."""
+    local, now = calendar_for(office.calendar).local(at), calendar_for(office.calendar).local(office.now)
+    return f"{local:%H:%M}" if local.date() == now.date() else f"{local:%a %-d %b, %H:%M}"
+
+
+def passing(now: int, due: int, waited: float, speed: int) -> int:
+    """Return what the clock shows `waited` real seconds after it began to wait from `now` for `due`, at a speed.
+
+    Across a night it stands: closed hours are skipped at once.
+    """
+    if due - now > _NIGHT_S:
+        return now
+    return min(due, now + int(max(0.0, waited) * speed))
 
 
 class Shell:
@@ -180,6 +202,8 @@ class Shell:
             if self.caller.operator:
                 self._navigation()
             with kit.Tag("main", "main", None, id_="content"):
+                if self.book is not None and self.caller.operator:
+                    self._trouble()
                 self._content = kit.box("page", test=f"page-{self.page.name}")
         self._show(loaded)
         if self.book is not None or self.page.every:
@@ -192,9 +216,19 @@ class Shell:
         if self.book is None:
             return
         kit.text(name, "office-name", "span", test="office-name")
-        self._time = kit.text("", "clock", "span", test="clock")
+        with kit.box("clocks"):
+            self._time = kit.text("", "clock", "span", test="clock")
+            self._next = kit.text("", "faint num", "span", test="clock-next")
         if self.caller.operator:
             self._controls = Controls(self.parts, self.book, self._told)
+
+    def _trouble(self) -> None:
+        """Make the place where an error that stopped the office is told, on whatever page one is."""
+        self._banner = kit.card("", "notice banner", role="alert", test="trouble")
+        with self._banner:
+            self._error = kit.text("", "said", "p")
+            kit.link("What can be done about it", self.url("health", at=""), "btn small")
+        self._banner.set_visibility(False)
 
     def _strip(self, loaded: Loaded) -> None:
         office = loaded.ask.state
@@ -283,8 +317,9 @@ class Shell:
             kit.link("All offices", "/offices", "btn")
 
     def _show_time(self, loaded: Loaded, office: Office) -> None:
-        calendar = calendar_for(office.calendar)
-        self._time.say(f"{calendar.local(office.now):%a %-d %b %Y, %H:%M}")
+        if not (loaded.ask.live and self._clock.state == "running"):
+            self._time.say(described(office, office.now))
+            self._next.say("")
         if not self.caller.operator:
             return
         self._clocked(loaded.ask.clock)
@@ -299,6 +334,8 @@ class Shell:
     def _clocked(self, clock: Clock) -> None:
         self._clock = clock
         self._controls.show(clock)
+        self._banner.set_visibility(clock.state == "failed")
+        self._error.say(f"The office stopped because of an error: {clock.error}" if clock.error else "")
 
     # -- keeping up -----------------------------------------------------------------------------------------------------
 
@@ -316,6 +353,7 @@ class Shell:
         except OfficeTownError:
             await self.refresh()
             return
+        self._go_on()
         if self.caller.operator:
             # Without a look nobody knows whether another process runs it: then what is shown stays.
             if look or clock.version != self._clock.version:
@@ -328,6 +366,23 @@ class Shell:
     def _pulse(self, look: bool) -> tuple[int, Clock]:
         book = cast(Book, self.book)
         return book.timeline.head, self.parts.town.clock(book.id, look=look)
+
+    def _go_on(self) -> None:
+        """Have the clock go on between two things that happen, towards the next one: as the office's clock does itself."""
+        loaded = self._loaded
+        if loaded is None or loaded.ask.state is None or not loaded.ask.live:
+            return
+        run = self.parts.town.run(cast(Book, self.book).id)
+        steered = run.clock if run is not None else None
+        due = steered.due if steered is not None else None
+        office = loaded.ask.state
+        shown = office.now
+        words = ""
+        if steered is not None and due is not None:
+            shown = passing(office.now, due[0], time.monotonic() - due[1], 0 if steered.paused else steered.speed)
+            words = f"next {when_next(office, due[0])}"
+        self._time.say(described(office, shown))
+        self._next.say(words)
 
     async def _density(self, head: int) -> None:
         """Show on the slider how much happened each day; the log may have to be read for that, so the page goes before."""

@@ -17,7 +17,7 @@ export default {
     </div>`,
   props: { start: Number, end: Number, at: Number, days: Array, ticks: Array, zone: String },
   data() {
-    return { value: this.at, sliding: false, timer: 0, rest: 0 };
+    return { value: this.at, sliding: false, timer: 0, rest: 0, waits: false };
   },
   watch: {
     at(now) {
@@ -50,12 +50,17 @@ export default {
     go(t) {
       this.value = Math.max(this.start, Math.min(this.end, t));
       this.sliding = true;
-      if (!this.timer) this.timer = setTimeout(this.tell, 90);
+      this.waits = true;
+      if (!this.timer) this.tell();
       clearTimeout(this.rest);
       this.rest = setTimeout(() => (this.sliding = false), 900);
     },
     tell() {
+      // At once, and then at most so often while the slider goes on: the server shows the latest.
       this.timer = 0;
+      if (!this.waits) return;
+      this.waits = false;
+      this.timer = setTimeout(this.tell, 90);
       this.$emit("pick", { t: this.value, end: this.value >= this.end - 450 });
     },
     key(e) {
