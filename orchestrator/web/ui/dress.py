@@ -43,11 +43,9 @@ def dress(app: FastAPI, parts: Parts, pages: Iterable[Page] = ALL) -> None:
     # What an earlier dashboard of this process left, which has ended: it could not be added to a second time.
     nice.middleware_stack = None
     nice.user_middleware.clear()
-    style = STATIC / "town.css"
-    address = f"/town-{style.stat().st_mtime_ns:x}.css"
-    nice.add_static_file(local_file=style, url_path=address, max_cache_age=_YEAR_S)
+    head = f'<link rel="stylesheet" href="{_served("town.css")}"><script type="module" src="{_served("keep.js")}"></script>'
     for page in shown:
-        ui.page(page.path, response_timeout=_BUILD_S)(_handler(page, menu, address))
+        ui.page(page.path, response_timeout=_BUILD_S)(_handler(page, menu, head))
     nice.add_exception_handler(404, _nothing)
     app.add_api_route("/", _home, include_in_schema=False)
     app.add_api_route("/office/{office}", _office, include_in_schema=False)
@@ -60,7 +58,16 @@ def dress(app: FastAPI, parts: Parts, pages: Iterable[Page] = ALL) -> None:
     mount.app = Door(mount.app, parts)
 
 
-def _handler(page: Page, menu: tuple[Page, ...], style: str) -> Callable[[Request], Awaitable[Response | None]]:
+def _served(name: str) -> str:
+    """Serve a file of ours under a name that changes with it, so that browsers may keep it; return its address."""
+    file = STATIC / name
+    stem, dot, ending = name.partition(".")
+    address = f"/{stem}-{file.stat().st_mtime_ns:x}{dot}{ending}"
+    nice.add_static_file(local_file=file, url_path=address, max_cache_age=_YEAR_S)
+    return address
+
+
+def _handler(page: Page, menu: tuple[Page, ...], head: str) -> Callable[[Request], Awaitable[Response | None]]:
     async def show(request: Request) -> Response | None:
         parts: Parts = request.scope[PARTS]
         caller = caller_of(request.scope)
@@ -73,7 +80,7 @@ def _handler(page: Page, menu: tuple[Page, ...], style: str) -> Callable[[Reques
                 book = await asyncio.to_thread(_open, parts, caller, request.path_params["office"])
             except OfficeTownError as fault:
                 return notice(str(fault) if caller.operator else NOT_THERE, FIRST.path, "All offices")
-        ui.add_head_html(f'<link rel="stylesheet" href="{style}">')
+        ui.add_head_html(head)
         await Shell(parts, page, menu, request, caller, book).build()
         return None
 

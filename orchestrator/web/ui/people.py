@@ -327,15 +327,20 @@ def _draw_files(shell: Shell, shown: Person) -> None:
 
 
 def file_table(shell: Shell, lines: tuple[FileLine, ...], names: Mapping[str, str], reasons: bool = True) -> None:
-    """Draw files as a table; links are for the operator."""
+    """Draw files as a table, linked to the file's page; to the bytes for a person who comes with their own key."""
     own = not shell.caller.operator
     Table("Files", ("Path", "Version", "By", "Changed", "Class", "Size", *(("Why",) if reasons else ())), [
-        (cell(f.path, "" if own else shell.url("file", file=f.id, version=f.latest), "path"),
+        (cell(f.path, _own_content(shell, f) if own else shell.url("file", file=f.id, version=f.latest), "path"),
          cell(f"{f.latest}{' ✓' if f.accepted else ''}", "", "num", "accepted" if f.accepted else ""),
          author(names, f.author), cell(short(f.at), "", "num"), cell(f.level, "", f"level {f.level}"),
          cell(size(f.size), "", "num"), *((cell(f.reason, "", "faint"),) if reasons else ()))
         for f in lines
     ])  # fmt: skip
+
+
+def _own_content(shell: Shell, f: FileLine) -> str:
+    path = "/api/v1/offices/{office}/as/{person}/files/{file}/versions/{version}/content"
+    return shell.address(path, person=shell.caller.person, file=f.id, version=f.latest)
 
 
 def author(names: Mapping[str, str], who: str) -> str:

@@ -35,6 +35,7 @@ from starlette.requests import Request
 
 from orchestrator.web.book import Book
 from orchestrator.web.caller import Caller
+from orchestrator.web.guard import key_of
 from orchestrator.web.offices import Clock
 from orchestrator.web.parts import Parts
 from orchestrator.web.queries import offices as queries_offices
@@ -96,6 +97,11 @@ class Loaded(msgspec.Struct, frozen=True):
     fault: str = ""
 
 
+def same(before: Loaded, now: Loaded) -> bool:
+    """Whether a reading brought nothing new to draw: what a reader opened or scrolled then stays as it is."""
+    return before.ask.query == now.ask.query and before.ask.live == now.ask.live and bool(before.data == now.data)
+
+
 def described(office: Office, at: int) -> str:
     """Return an instant as the office's clock shows it."""
     return f"{calendar_for(office.calendar).local(at):%a %-d %b %Y, %H:%M}"
@@ -129,6 +135,7 @@ class Shell:
         self.book = book
         self.query: dict[str, str] = {**dict(request.query_params), **request.path_params}
         self.client = context.client
+        self._key = key_of(request.headers)
         self._menu = menu
         self._loaded: Loaded | None = None
         self._update: Update | None = None
@@ -266,6 +273,9 @@ class Shell:
         book = self.book
         ask = Ask(self.parts, self.caller, dict(self.query), book)
         head = present = 0
+        keys = self.parts.keys
+        if self.caller not in (keys.caller(self._key), keys.caller(None)):
+            return Loaded(ask, head, present, None, "Your key was taken back. Load the page again to sign in with another.")
         try:
             if book is not None:
                 head = book.timeline.head
@@ -293,7 +303,7 @@ class Shell:
                 self._show(loaded)
 
     def _show(self, loaded: Loaded) -> None:
-        self._loaded, self._head = loaded, loaded.head
+        before, self._loaded, self._head = self._loaded, loaded, loaded.head
         if self.book is not None and loaded.ask.state is not None:
             self._show_time(loaded, loaded.ask.state)
         if loaded.fault:
@@ -304,6 +314,8 @@ class Shell:
         elif self._update is not None:
             with self._content:
                 self._update(loaded.data)
+        elif before is not None and not before.fault and same(before, loaded):
+            return
         else:
             self._content.clear()
             with self._content:
