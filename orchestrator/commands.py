@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.worlds.systems import read_system
 from orchestrator.compose import House
 from orchestrator.connecting import GENERATOR
 from orchestrator.moments import revision_at, whole_revision
@@ -74,11 +75,11 @@ def check(out: Out, package: Path, seal: bool) -> None:
     Raises PackageError (exit 2) where it has faults, after each was told with file and line.
     """
     if seal:
-        sealed = seal_package(package)
+        sealed = seal_package(package, systems=read_system)
         out.say(f"{package}: sealed, {len(sealed.files)} files.")
         out.result({"faults": []})
         return
-    _, faults = check_folder(package)
+    _, faults = check_folder(package, systems=read_system)
     for fault in faults:
         out.say(str(fault))
     out.result({"faults": [str(f) for f in faults]})

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from bench.worlds.systems import Desks, read_system
 from orchestrator.accounts import password_of, secret_of
 from orchestrator.carriers import choose
 from orchestrator.carrying import Connector, Running, Shown, carried_over, roles_played
@@ -241,7 +242,7 @@ class House:
 
     def package(self, path: str) -> Package:
         """Read a package's folder; every fault is told with file and line."""
-        return read_package(Path(path))
+        return read_package(Path(path), systems=read_system)
 
     def row(self, reference: str) -> OfficeRow:
         """Find an office by id, unique prefix or name."""
@@ -295,6 +296,7 @@ class House:
             env = Environment(
                 journal, self.blobs, model.metered(journal), sandboxes, self.renderer, settings, pacer(office, door),
                 (*observers, desk), model.worst_case, door if door.waiting or carriers.named() else None, projection,
+                Desks(),
             )  # fmt: skip
             engine = Engine(env, office, lambda revision: as_of(journal, revision))
             desk.wake = engine.poke

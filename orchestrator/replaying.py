@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
+from bench.worlds.systems import Desks
 from orchestrator.compose import House
 from orchestrator.log_hash import log_hash
 from orchestrator.output import Out
@@ -108,8 +109,9 @@ def replay(house: House, out: Out, reference: str) -> str:
     start = fold(decode(data) for data in given)
     inbound = RecordedInbound((decode(data) for _, data in reader.events(len(given), head)), Bodies(reader))
     env = Environment(
-        journal, house.blobs, NoMoreAnswers(), NoSandbox(), house.renderer, Settings(16, 16), inbound=inbound
-    )
+        journal, house.blobs, NoMoreAnswers(), NoSandbox(), house.renderer, Settings(16, 16), inbound=inbound,
+        systems=Desks(),
+    )  # fmt: skip
     Engine(env, start, lambda revision: as_of(journal, revision)).run(office.now)
     old, new = log_hash(Beginning(reader, head)), log_hash(Beginning(journal, head))
     out.say(new)

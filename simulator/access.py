@@ -65,6 +65,7 @@ RULES: dict[Action, Rule] = {
     "delegate": records.delegate,
     "answer": records.decide,
     "review": records.decide,
+    "use_system": records.use_system,
 }
 """Action -> its rule. Targets: `read`, `accept`, `quality_signoff` a FileRef; `list`, `create`, `deposit` a space;
 `save` a file id; `share` a Share; `classify` a Reclass; `read_notice` a Notice; `know` `person:<id>`, `client:<id>` or

@@ -20,6 +20,7 @@ Action = Literal[
     "read", "list", "create", "deposit", "save", "accept", "quality_signoff", "share", "classify",
     "read_room", "post_room", "read_message", "read_mail", "read_entry", "read_meeting", "read_notice",
     "read_request", "read_delegation", "read_memory", "know", "request", "delegate", "answer", "review",
+    "use_system",
 ]  # fmt: skip
 
 

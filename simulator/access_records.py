@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from simulator.access_base import NOT_YOURS, Decision, Subject, active_person, allow, deny, is_member
+from simulator.access_base import (
+    NOT_YOURS,
+    Decision,
+    Subject,
+    active_person,
+    allow,
+    deny,
+    in_audience,
+    is_member,
+    rank,
+)
 from simulator.access_files import ASSISTANTS_DO_NOT, read, works_for
 from simulator.office import Office
 from simulator.records import FileRef, Notice, Person
@@ -216,3 +226,29 @@ def decide(office: Office, person: Person, subject: Subject, delegation_id: str)
     if decision.allowed and subject.is_assistant:
         return deny(ASSISTANTS_DO_NOT)
     return decision
+
+
+def use_system(office: Office, person: Person, subject: Subject, system_id: str) -> Decision:
+    """May a system of record be used: by staff of its audience with the clearance. A contact's firm is another's.
+
+    An assistant has its principal's systems, but one that is for a matter only in work on that matter.
+    """
+    system = office.systems.get(system_id)
+    if system is None or person.kind != "staff":
+        return deny()
+    if rank(person.clearance) < rank(system.level):
+        return deny()
+    for audience in system.audience:
+        kind, _, name = audience.partition(":")
+        if in_audience(office, person, audience) and (kind != "matter" or _confined(subject, name)):
+            return allow(f"a system of record for {audience}")
+    return deny()
+
+
+def system_walls(office: Office, system_id: str) -> tuple[str, ...]:
+    """Return the wall of what is made from a system: the client's matter that it is for, if it is for one."""
+    for audience in office.systems[system_id].audience:
+        kind, _, name = audience.partition(":")
+        if kind == "matter" and name in office.matters and office.matters[name].client:
+            return (name,)
+    return ()

@@ -7,6 +7,7 @@ evaluation drives it straight through. It holds no office: only messages and a s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -103,13 +104,30 @@ class Agent(Protocol):
         ...
 
 
-class AssistantLoop:
-    """The built-in harness. `turn_limit` counts model calls of one segment."""
+def no_system(call: ToolCall) -> str:
+    """Answer a call where there are no systems of record: none is ever offered."""
+    raise KeyError(call.name)
 
-    def __init__(self, messages: list[Message], turn_limit: int, ask: bool = True) -> None:
+
+class AssistantLoop:
+    """The built-in harness. `turn_limit` counts model calls of one segment.
+
+    `systems` are tools of systems of record: they need no sandbox, and `answer` gives their result at once.
+    """
+
+    def __init__(
+        self,
+        messages: list[Message],
+        turn_limit: int,
+        ask: bool = True,
+        systems: tuple[ToolSpec, ...] = (),
+        answer: Callable[[ToolCall], str] = no_system,
+    ) -> None:
         self.messages = messages
         self.turn_limit = turn_limit
-        self.tools = tool_specs(ask)
+        self.tools = (*tool_specs(ask), *systems)
+        self._systems = frozenset(tool.name for tool in systems)
+        self._answer = answer
         self.ended: Ended | None = None
         self.turns = 0
         self._bad = 0
@@ -134,6 +152,9 @@ class AssistantLoop:
             elif call.name in SANDBOX_TOOLS:
                 self._bad = 0
                 wanted.append(call)
+            elif self.ended is None and call.name in self._systems:
+                self._bad = 0
+                self.observe(call, _cut(self._answer(call)))
             elif self.ended is None:
                 self._end(call)
         if self.ended is None and self._bad >= BAD_CALLS:
@@ -161,6 +182,8 @@ class AssistantLoop:
     def _check(self, call: ToolCall) -> str:
         if call.name not in {tool.name for tool in self.tools}:
             return f"there is no tool {call.name!r}; there are: {', '.join(t.name for t in self.tools)}"
+        if call.name in self._systems:
+            return ""
         try:
             parse(call)
         except (msgspec.MsgspecError, ValueError, RecursionError) as fault:

@@ -43,9 +43,10 @@ def system_prompt(office: Office, person: str) -> str:
         {"skill": name, "description": office.skills[name].description, "path": f"/mnt/company/Resources/Skills/{name}"}
         for name in me.skills if name in office.skills
     ]  # fmt: skip
+    systems = [{"system": s.id, "title": s.title, "for": s.audience} for s in seen.systems()]
     return render(
         "principal_system", name=me.name, title=me.title, firm=office.name, card=card, colleagues=colleagues,
-        matters=matters, skills=skills, turns=office.turn_limit,
+        matters=matters, skills=skills, systems=systems, turns=office.turn_limit,
     )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ from simulator.records import (
     Running,
     Stimulus,
     Submission,
+    SystemOfRecord,
     Timer,
 )
 
@@ -166,6 +167,27 @@ class SkillShelved(Payload, frozen=True, tag="skill.shelved/1"):
     description: str
     files: tuple[tuple[str, Blob, int], ...]
     """(path within the pack, bytes, mode)."""
+
+
+class SystemAdded(Payload, frozen=True, tag="system.added/1"):
+    system: SystemOfRecord
+
+
+class SystemCalled(Payload, frozen=True, tag="system.called/1"):
+    """An assistant called a system of record. `observation` is what it was told then, `state` what the system holds now.
+
+    `refused`: the system said no. `conflict`: by the time the segment landed the answer no longer held, or the system
+    might not be used any more, here or in an earlier call of the segment; so nothing was changed.
+    """
+
+    call: str
+    system: str
+    delegation: str
+    tool: str
+    arguments: Body
+    observation: Body
+    state: Blob
+    outcome: Literal["done", "refused", "conflict"] = "done"
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -425,7 +447,7 @@ AnyPayload = (
     | RoundOpened | SegmentLanded | QuestionAsked | QuestionAnswered | WorkSubmitted | WorkReviewed |
     DelegationWithdrawn
     | MemoryNoted | MemoryClosed | LookedInto | ActivationStarted | ActivationLanded | SessionOpened | StimulusArrived
-    | TimerSet | ConflictRaised | InboundArrived | RoleTaken | RoleReturned
+    | TimerSet | ConflictRaised | InboundArrived | RoleTaken | RoleReturned | SystemAdded | SystemCalled
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ from simulator.records import (
     Room,
     Running,
     Stimulus,
+    SystemOfRecord,
     Timer,
 )
 
@@ -77,6 +78,7 @@ class Office(msgspec.Struct, frozen=True):
     matters: HashTrieMap[str, Matter] = EMPTY
     demands: HashTrieMap[str, Demand] = EMPTY
     skills: HashTrieMap[str, Skill] = EMPTY
+    systems: HashTrieMap[str, SystemOfRecord] = EMPTY
 
     files: HashTrieMap[str, File] = EMPTY
     by_path: HashTrieMap[str, str] = EMPTY

@@ -32,6 +32,7 @@ from simulator.events import (
     PersonAdded,
     RoomOpened,
     SkillShelved,
+    SystemAdded,
 )
 from simulator.ports import BlobStore
 from simulator.records import (
@@ -45,6 +46,7 @@ from simulator.records import (
     Matter,
     Person,
     Room,
+    SystemOfRecord,
 )
 
 FORMAT = 1
@@ -202,6 +204,17 @@ class SkillPack(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
 
 
+class SystemPack(msgspec.Struct, frozen=True):
+    """A system of record, read: who may use it, and its definition and first state as JSON."""
+
+    id: str
+    title: str
+    audience: tuple[str, ...]
+    level: Level
+    definition: bytes
+    state: bytes
+
+
 class Organization(msgspec.Struct, frozen=True):
     """organization.yaml, read."""
 
@@ -231,6 +244,7 @@ class Package(msgspec.Struct, frozen=True, dict=True):
     rhythms: tuple[RhythmCard, ...]
     demands: tuple[DemandCard, ...]
     files: Mapping[str, bytes]
+    systems: tuple[SystemPack, ...] = ()
 
     @cached_property
     def manifest(self) -> dict[str, str]:
@@ -292,6 +306,7 @@ def genesis(package: Package, seed: int, blobs: BlobStore, start: int | None = N
         *_rooms(package),
         *_files(package, blobs, at),
         *_rhythms(package),
+        *_systems(package, blobs),
     ]
     return [("engine", payload) for payload in payloads]
 
@@ -392,3 +407,9 @@ def _rhythms(package: Package) -> Iterator[Payload]:
         first = datetime.fromisoformat(fields.pop("first"))
         fields["id"] = f"entry-{card.id}"
         yield EntryScheduled(CalendarEntry(**fields, start=calendar.instant(first)))
+
+
+def _systems(package: Package, blobs: BlobStore) -> Iterator[Payload]:
+    for pack in package.systems:
+        definition, state = blobs.put(pack.definition), blobs.put(pack.state)
+        yield SystemAdded(SystemOfRecord(pack.id, pack.title, pack.audience, definition, state, pack.level))

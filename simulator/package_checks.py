@@ -24,6 +24,7 @@ from simulator.package import (
     Package,
 )
 from simulator.package_findings import YEARS, Finding, Rule, bad_path, card_file, check_paths, folded, repeated, slug
+from simulator.package_systems import SystemReader, read_systems, systems
 from simulator.package_text import Place, parse, read_document
 
 AUTHORITIES = ("delegate", "request", "accept", "quality_signoff", "client_release", "classify", "lead")
@@ -52,12 +53,20 @@ def check(package: Package, codes: Collection[str] | None = None, rules: Iterabl
     return sorted(set(located))
 
 
-def check_files(files: Mapping[str, bytes], codes: Collection[str] | None = None) -> tuple[Package | None, list[Fault]]:
-    """Parse and check a package's files. The package is None when it cannot be read as one."""
+def check_files(
+    files: Mapping[str, bytes], codes: Collection[str] | None = None, reader: SystemReader | None = None
+) -> tuple[Package | None, list[Fault]]:
+    """Parse and check a package's files. The package is None when it cannot be read as one.
+
+    `reader` reads the environments of its systems of record; without it a package that has some is at fault.
+    """
     faults = list(check_paths(files))
     package, unreadable = parse(files)
     faults.extend(unreadable)
     if package is not None:
+        packs, unfit = read_systems(files, reader)
+        faults.extend(unfit)
+        package = msgspec.structs.replace(package, systems=packs) if packs else package
         faults.extend(check(package, codes))
     return package, sorted(set(faults))
 
@@ -304,4 +313,5 @@ RULES: dict[str, Rule] = {
     "materials": package_work_checks.materials,
     "audiences": package_work_checks.audiences,
     "records": package_work_checks.records,
+    "systems": systems,
 }

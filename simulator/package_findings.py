@@ -92,7 +92,7 @@ def check_paths(files: Mapping[str, bytes]) -> Iterator[Fault]:
         if len(files[path]) > FILE_BYTES:
             yield Fault(path, 0, f"The file has {len(files[path])} bytes; {FILE_BYTES} are allowed.")
         top = path.split("/", 1)[0]
-        if "/" in path and top not in ("people", "skills", "materials"):
+        if "/" in path and top not in ("people", "skills", "materials", "systems"):
             yield Fault(path, 0, f"A package has no folder `{top}`. Move the file to materials or remove it.")
         elif top == "people" and not is_card(path):
             yield Fault(path, 0, "The folder `people` holds role cards alone, one `<id>.yaml` each.")

@@ -109,6 +109,21 @@ class Demand(Record, frozen=True):
     jitter_days: int = 2
 
 
+class SystemOfRecord(Record, frozen=True):
+    """A system that the firm keeps: a bank portal, a ticket desk. Assistants call it for those in `audience`.
+
+    `definition` and `state` are JSON in the store; `state` is the head, the log has the earlier ones. An audience that
+    names a client's matter names nothing else: that matter is then its wall.
+    """
+
+    id: str
+    title: str
+    audience: tuple[str, ...]
+    definition: Blob
+    state: Blob
+    level: Level = "internal"
+
+
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -338,6 +353,8 @@ class Delegation(Record, frozen=True):
     state: Literal["working", "asking", "submitted", "accepted", "withdrawn", "stopped"] = "working"
     rounds: tuple[Round, ...] = ()
     questions: tuple[Question, ...] = ()
+    systems: tuple[str, ...] = ()
+    """Systems of record that its assistant has called: what it makes inherits from them (RULE 27)."""
 
 
 MemoryKind = Literal["commitment", "discussion", "decision", "colleague", "question"]

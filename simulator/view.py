@@ -32,6 +32,7 @@ from simulator.records import (
     Notice,
     Request,
     Room,
+    SystemOfRecord,
 )
 from simulator.recurrence import occurrences_between
 from simulator.view_files import FilesView
@@ -268,6 +269,12 @@ class View(FilesView):
             return tuple(sorted(known, key=lambda c: c.id))
 
         return self._kept("clients", (office.people, office.matters, office.clients), compute)
+
+    def systems(self) -> tuple[SystemOfRecord, ...]:
+        """Systems of record that the subject may use, by id."""
+        office = self._office
+        used = (s for s in office.systems.values() if can(self.subject, "use_system", s.id, office).allowed)
+        return tuple(sorted(used, key=lambda s: s.id))
 
     def search(
         self,

@@ -4,32 +4,34 @@ An expression is any JSON value. A text that begins with `$` names a value (`$ro
 dollar); an object with one key that begins with `$` is an operation (`{$eq: [$room, A]}`); every other object or list
 is made of expressions. What is not there is null, arithmetic with null is null, and null is neither less nor greater
 than anything. `docs/worlds.md` lists the operations.
+
+Standard library alone: a frozen task carries this file (`bench.worlds.carried`).
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
+from .pointers import MISSING, PatchFault, Path, apply, escape, find, parse, same
 
-from bench.worlds.model import Effect, PatchRule
-from bench.worlds.pointers import MISSING, PatchFault, Path, apply, escape, find, parse, same
-from simulator.errors import WorkFailed
+if TYPE_CHECKING:
+    from bench.worlds.model import Effect, PatchRule
 
 MOST_OPERATIONS = 200_000
 _NAME = re.compile(r"\{([A-Za-z_][\w.]*)\}")
 Names = Mapping[str, Any]
 
 
-class EffectFault(WorkFailed):
+class EffectFault(ValueError):
     """A declared effect cannot be carried out: the environment is wrong, not the agent."""
 
 
-class Done(msgspec.Struct, frozen=True):
+class Done(NamedTuple):
     """What a call did: the observation, the state after, the patch between. `refused` is the failed check's number from
     1, or 0."""
 
@@ -116,7 +118,7 @@ def plain(value: Any) -> str:
         return str(int(value))
     if isinstance(value, list):
         return ", ".join(plain(item) for item in value)
-    return msgspec.json.encode(value).decode() if isinstance(value, dict) else str(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict) else str(value)
 
 
 def operation_of(expression: Mapping[str, Any]) -> str | None:

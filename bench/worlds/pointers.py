@@ -1,18 +1,19 @@
-"""JSON Pointer (RFC 6901) and JSON Patch (RFC 6902) over plain data, never in place: what is not changed is shared."""
+"""JSON Pointer (RFC 6901) and JSON Patch (RFC 6902) over plain data, never in place: what is not changed is shared.
+
+Standard library alone: a frozen task carries this file (`bench.worlds.carried`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from simulator.errors import WorkFailed
-
 Path = tuple[str, ...]
 MISSING = object()
 OPERATIONS = ("add", "replace", "remove", "test", "move", "copy")
 
 
-class PatchFault(WorkFailed):
+class PatchFault(ValueError):
     """A patch cannot be applied. The message is ours: it may be shown to a model."""
 
 

@@ -20,6 +20,7 @@ from simulator.errors import PackageError, StorageError, UsageError
 from simulator.package import FORMAT, MANIFEST, ORGANIZATION, Fault, Package
 from simulator.package_checks import check_files
 from simulator.package_findings import FILE_BYTES, PACKAGE_BYTES, PACKAGE_FILES
+from simulator.package_systems import SystemReader
 
 IGNORED_FOLDERS = frozenset({"__pycache__"})
 IGNORED_FILES = frozenset({".DS_Store"})
@@ -27,28 +28,31 @@ IGNORED_FILES = frozenset({".DS_Store"})
 _MAX_DEPTH = 12
 
 
-def read_package(path: Path, codes: Collection[str] | None = None) -> Package:
+def read_package(
+    path: Path, codes: Collection[str] | None = None, systems: SystemReader | None = None
+) -> Package:
     """Read, check and return the package in the folder `path`.
 
-    `codes` are the O*NET-SOC codes that exist (None: those of the shipped index).
+    `codes` are the O*NET-SOC codes that exist (None: those of the shipped index); `systems` reads the environments of
+    its systems of record, as in all of this module.
 
     Raises:
         UsageError: there is no such folder, or it is no package.
         PackageError: it does not hold together; carries every fault with file and line.
     """
-    package, faults = check_folder(path, codes)
+    package, faults = check_folder(path, codes, systems=systems)
     if package is None or faults:
         raise _refused(path, faults)
     return package
 
 
 def check_folder(
-    path: Path, codes: Collection[str] | None = None, sealed: bool = True
+    path: Path, codes: Collection[str] | None = None, sealed: bool = True, systems: SystemReader | None = None
 ) -> tuple[Package | None, list[Fault]]:
     """Return the package in a folder and every fault in it. `sealed` False leaves the manifest out of consideration."""
     files, faults = read_folder(path)
     manifest = files.pop(MANIFEST, None)
-    package, found = check_files(files, OccupationIndex.load().codes if codes is None else codes)
+    package, found = check_files(files, OccupationIndex.load().codes if codes is None else codes, systems)
     faults.extend(found)
     if sealed:
         faults.extend(_manifest_faults(manifest, files))
@@ -84,14 +88,14 @@ def write_package(package: Package, path: Path) -> None:
         ) from fault
 
 
-def seal(path: Path, codes: Collection[str] | None = None) -> Package:
+def seal(path: Path, codes: Collection[str] | None = None, systems: SystemReader | None = None) -> Package:
     """Accept the folder as it stands: check everything but the manifest, then rewrite the manifest.
 
     Raises:
         UsageError, PackageError: as `read_package`; nothing is written then.
         StorageError: the disk refused.
     """
-    package, faults = check_folder(path, codes, sealed=False)
+    package, faults = check_folder(path, codes, sealed=False, systems=systems)
     if package is None or faults:
         raise _refused(path, faults)
     try:

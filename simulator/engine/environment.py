@@ -14,6 +14,7 @@ from simulator.events import Event
 from simulator.office import Office
 from simulator.ports import BlobStore, Inbound, Journal, Model, Renderer, SandboxProvider
 from simulator.records import Body
+from simulator.systems import SystemPort
 
 
 class Pacer(Protocol):
@@ -124,6 +125,8 @@ class Environment(msgspec.Struct):
     inbound: Inbound | None = None
     outgoing: Projection = msgspec.field(default_factory=Projection)
     """What leaves the office; with carriers it has seen the whole log before."""
+    systems: SystemPort | None = None
+    """What runs the firm's systems of record; without it assistants are offered none."""
 
 
 def need(text: str | None, what: str) -> str:

@@ -23,6 +23,7 @@ from simulator.events import (
     MemoryNoted,
     QuestionAsked,
     SegmentLanded,
+    SystemCalled,
     WorkSubmitted,
 )
 from simulator.fold.engine import RETRY_HOURS
@@ -30,6 +31,7 @@ from simulator.fold.files import path_key
 from simulator.mount_task import deliverable_path
 from simulator.ports import TreeEntry
 from simulator.records import Conflict, FileRef, FileVersion, Grant, Meeting, Memory, Submission
+from simulator.systems import inherited_from
 from simulator.view_paths import HOME
 
 
@@ -149,6 +151,7 @@ class Landing:
         d, name, actor = run.delegation, run.running.id, run.running.actor
         ended = run.loop.ended
         assert ended is not None
+        self._systems(run, at)
         text = make_body(ended.text, run.texts, 12_000)
         if ended.outcome == "asked":
             self._segment_landed(run, "asked")
@@ -161,10 +164,34 @@ class Landing:
         else:
             self._stop(run, ended.text)
 
+    def _systems(self, run: SegmentRun, at: int) -> None:
+        """Let the calls of systems of record take effect, in call order; one conflict a system where one no longer holds."""
+        d, name = run.delegation, run.running.id
+        office = self.record.office
+        landed = run.desk.land(office)
+        for number, each in enumerate(landed, 1):
+            call = each.call
+            arguments, observation = (make_body(t, run.texts, 12_000) for t in (call.arguments, call.observation))
+            state = self.env.blobs.put(each.state)
+            called = SystemCalled(
+                f"{name}.call{number}", call.system, d.id, call.tool, arguments, observation, state, each.outcome
+            )
+            self.record.keep(run.texts)
+            self.record.emit(run.running.actor, name, called)
+            if each.why:
+                lost = sum(1 for other in landed if other.call.system == call.system and other.outcome == "conflict")
+                reason = (
+                    f"{office.systems[call.system].title}: {each.why}. {lost} of your assistant's calls there had no effect, "
+                    f"from {call.tool} on; what it made may rest on what it saw then"
+                )
+                conflict = Conflict(f"{called.call}.conflict", d.principal, at, called.call, reason[:1_000])
+                self.record.emit("engine", name, ConflictRaised(conflict))
+
     def _drafts(self, run: SegmentRun, at: int) -> tuple[FileRef, ...]:
         """Make the changed files the principal's drafts, by checked update; nothing is shared by that (DESIGN 6)."""
         d = run.delegation
-        level, walls = inherited(self.record.office, run.mounts.refs)
+        office = self.record.office
+        level, walls = inherited_from(office, run.mounts.refs, office.delegations[d.id].systems)
         level = max(level, "confidential" if d.matter and walls else "internal", key=_LEVEL.index)
         refs = []
         for number, entry in enumerate(run.changed()):

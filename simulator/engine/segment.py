@@ -13,6 +13,7 @@ from simulator.errors import SandboxUnavailable, TapeMismatch
 from simulator.office import Office
 from simulator.ports import Blob, Sandbox, SandboxSpec, ShellState, TapeTool, TreeEntry
 from simulator.records import Delegation, FileRef, Running
+from simulator.systems import Desk
 
 SEGMENT_TURNS = 40
 CHANGED_LIMIT = 200
@@ -58,7 +59,8 @@ class SegmentRun(Run):
         self.start_home = start_home
         self.home = home
         self.state = state
-        self.loop = AssistantLoop(messages, SEGMENT_TURNS)
+        self.desk = Desk(env.systems, env.blobs, base, delegation, running.at)
+        self.loop = AssistantLoop(messages, SEGMENT_TURNS, systems=self.desk.tools, answer=self.desk.answer)
         self.refused: tuple[str, ...] = ()
         self.tools_done = 0
         self.session = f"assistant:{delegation.id}"

@@ -27,6 +27,8 @@ HANDLERS: dict[type[e.Payload], Callable[[Office, e.Event, Any], None]] = {
     e.ClearanceSet: structure.clearance_set,
     e.DemandSet: engine.demand_set,
     e.SkillShelved: structure.skill_shelved,
+    e.SystemAdded: structure.system_added,
+    e.SystemCalled: work.system_called,
     e.FileSaved: files.saved,
     e.FileAccepted: files.accepted,
     e.FileShared: files.shared,

@@ -18,6 +18,7 @@ from simulator.events import (
     OfficeOpened,
     PersonAdded,
     SkillShelved,
+    SystemAdded,
 )
 from simulator.fold.base import put, set_timer
 from simulator.office import Office, Skill
@@ -89,3 +90,7 @@ def clearance_set(o: Office, event: Event, p: ClearanceSet) -> None:
 
 def skill_shelved(o: Office, event: Event, p: SkillShelved) -> None:
     put(o, skills=o.skills.insert(p.name, Skill(p.name, p.description, p.files)))
+
+
+def system_added(o: Office, event: Event, p: SystemAdded) -> None:
+    put(o, systems=o.systems.insert(p.system.id, p.system), access_epoch=o.access_epoch + 1)

@@ -16,6 +16,7 @@ from simulator.events import (
     RequestMade,
     RoundOpened,
     SegmentLanded,
+    SystemCalled,
     WorkReviewed,
     WorkSubmitted,
 )
@@ -151,3 +152,12 @@ def delegation_withdrawn(o: Office, event: Event, p: DelegationWithdrawn) -> Non
     clear_timer(o, f"segment:{d.id}")
     for question in d.questions:
         clear_timer(o, f"answer:{question.id}")
+
+
+def system_called(o: Office, event: Event, p: SystemCalled) -> None:
+    """The head moves; the delegation remembers which systems it has seen, whatever came of the call."""
+    d = o.delegations[p.delegation]
+    changed = msgspec.structs.replace(o.systems[p.system], state=p.state)
+    put(o, systems=o.systems.insert(p.system, changed))
+    if p.system not in d.systems:
+        _delegation(o, d, systems=(*d.systems, p.system))

@@ -71,7 +71,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "nudge": {},
     "principal_system": {
         "name": "Daniel Reyes", "title": "Accountant", "firm": "Juniper & Co", "turns": 24, "card": [_CARD], "colleagues": [_COLLEAGUE],
-        "matters": [_MATTER], "skills": [_SKILL],
+        "matters": [_MATTER], "skills": [_SKILL], "systems": [],
     },
     "wake": {"now": NOW, "fresh": True, "stimuli": [_MAIL, _TODAY], "discussions": [], "colleagues": [], **_MEMORY},
 }  # fmt: skip
