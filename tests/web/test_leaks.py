@@ -15,9 +15,10 @@ from orchestrator.web.book import Book
 from services.storage.memory import MemoryBlobs
 from simulator.access import can
 from simulator.engine.history import as_of
-from simulator.events import ClearanceSet, MemberRemoved
+from simulator.events import ClearanceSet, MemberRemoved, SegmentLanded, WorkSubmitted
 from simulator.office import Office
-from simulator.records import FileRef
+from simulator.ports import Blob
+from simulator.records import Body, FileRef, Submission
 from simulator.view import view_reference
 from tests.access.growth import EVERYONE, Op, grown, ops
 from tests.access.test_no_leak import _behind_daniels_back
@@ -208,3 +209,31 @@ def test_the_sites_own_folder_is_all_it_keeps(town: Site, tmp_path: Path) -> Non
     home = town.house.settings.home
     assert {p.name for p in home.iterdir()} <= {"keys.json", "locks", "officetown.sqlite", "officetown.sqlite-shm",
                                                 "officetown.sqlite-wal", "blobs"}  # fmt: skip
+
+
+def test_what_something_rests_on_is_named_only_where_it_may_be_read(town: Site) -> None:
+    """RULE 27: a result may be shared whose source is not, and a right may end before the work that rested on it."""
+    with telling():
+        world = grown([])
+        secret = world.save("elena", "home:elena", "secret.txt")
+        open_one = world.save("elena", "home:elena", "open.txt")
+        made = world.save("elena", "home:elena", "made.txt", sources=(secret, open_one))
+        for ref in (open_one, made):
+            world.share(ref, "person:daniel")
+        job = world.delegate("daniel", "reconcile", RIVERBEND)
+        draft = world.save("elena", "home:elena", "draft.txt")
+        grant = world.share(draft, "person:daniel")
+        world.do(SegmentLanded(job, 1, 1, "submitted", Blob("0" * 64, 2), 3))
+        world.do(WorkSubmitted(job, 1, Submission(world.now, (draft,), Body("Done."))))
+    base = f"/offices/{_open(town, book_of(events_of(world), 'rests', BLOBS))}/as/daniel"
+    key, _ = town.parts.keys.issue("rests", "daniel")
+    (version,) = town.ask(f"{base}/files/{made.file}", key)["versions"]
+    assert [s["file"] for s in version["sources"]] == [open_one.file]
+    assert secret.file not in town.client(key).get(f"{base}/files/{made.file}").text
+    assert [f["file"] for f in town.ask(f"{base}/delegations/{job}", key)["rounds"][0]["files"]] == [draft.file]
+    with telling():
+        world.revoke(grant)
+    _open(town, book_of(events_of(world), "rests", BLOBS))
+    shown = town.client(key).get(f"{base}/delegations/{job}").text
+    assert draft.file not in shown, "it was taken back"
+    assert open_one.file in town.client().get(f"/offices/rests/files/{made.file}").text
