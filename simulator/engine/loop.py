@@ -111,13 +111,18 @@ class Engine:
             self._drain()
             self.record.flush()
         finally:
-            for run in (*self.runs.values(), *self._withdrawn):
-                if isinstance(run, SegmentRun):
-                    run.close()
+            # At first, so that no command holds a worker up; and once no worker can have started another one meanwhile.
+            self._end_sandboxes()
             self._pool.shutdown(wait=True, cancel_futures=True)
+            self._end_sandboxes()
         if self._fault is not None:
             raise self._fault
         return self.office
+
+    def _end_sandboxes(self) -> None:
+        for run in (*self.runs.values(), *self._withdrawn):
+            if isinstance(run, SegmentRun):
+                run.close()
 
     def _step(self, until: int) -> bool:
         """Process what may be processed now, then wait for a worker. False when there is nothing left to do."""
