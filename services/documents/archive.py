@@ -5,13 +5,11 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterable
 
 from services.documents.limits import Limits, Unreadable
 
 _CHUNK = 65_536
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
-_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 class Archive:
@@ -61,12 +59,3 @@ class Archive:
         self._left -= size
         self._read[name] = b"".join(pieces)
         return self._read[name]
-
-    def repacked(self, names: Iterable[str] | None = None) -> io.BytesIO:
-        """The members (or those named) as a plain stored archive, fit for a library that trusts its input."""
-        out = io.BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as copy:
-            for name in self.names if names is None else names:
-                copy.writestr(zipfile.ZipInfo(name, _TIME), self.read(name))
-        out.seek(0)
-        return out
