@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import msgspec
 import pytest
@@ -248,3 +249,64 @@ def test_a_place_is_given_back_after_an_error() -> None:
             raise ZeroDivisionError
     with pytest.raises(ValueError, match="need 1 <= lowest <= highest"):
         Gate(0)
+
+
+class GateMachine(RuleBasedStateMachine):
+    """A gate against the plainest account of it: who is inside, and a limit that grows by one a round and halves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = Gate(9, lowest=2)
+        self.inside: list[ExitStack] = []
+        self.limit = 9.0
+
+    @precondition(lambda self: len(self.inside) < self.gate.limit)
+    @rule()
+    def enter(self) -> None:
+        stack = ExitStack()
+        stack.enter_context(self.gate.slot())
+        self.inside.append(stack)
+
+    @precondition(lambda self: self.inside)
+    @rule(data=st.data())
+    def leave(self, data: st.DataObject) -> None:
+        self.inside.pop(data.draw(st.integers(0, len(self.inside) - 1))).close()
+
+    @rule()
+    def succeed(self) -> None:
+        self.gate.went_well()
+        self.limit = min(9.0, self.limit + 1 / self.limit)
+
+    @rule()
+    def be_limited(self) -> None:
+        self.gate.was_limited()
+        self.limit = max(2.0, self.limit / 2)
+
+    @invariant()
+    def bounds_hold(self) -> None:
+        assert 2 <= self.gate.limit == int(self.limit) <= 9
+
+    @precondition(lambda self: len(self.inside) >= self.gate.limit)
+    @rule()
+    def wait_until_there_is_room(self) -> None:
+        """Those inside when the limit fell stay; nobody else comes in before enough of them have left."""
+        entered = threading.Event()
+
+        def come() -> None:
+            with self.gate.slot():
+                entered.set()
+
+        waiting = threading.Thread(target=come)
+        waiting.start()
+        while len(self.inside) >= self.gate.limit:
+            assert not entered.is_set()
+            self.inside.pop().close()
+        assert entered.wait(5)
+        waiting.join(5)
+
+    def teardown(self) -> None:
+        for stack in self.inside:
+            stack.close()
+
+
+TestGate = GateMachine.TestCase
