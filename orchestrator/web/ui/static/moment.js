@@ -30,7 +30,7 @@ export default {
       return (this.days || []).map((d) => {
         const x = this.x(d[0]);
         return {
-          key: d[0], x, w: Math.max(0.6, (this.x(d[1]) - x) * 0.86), h: d[2] ? 3 + 31 * Math.sqrt(d[2] / most) : 1,
+          key: d[0], x, w: Math.max(0.6, Math.min((this.x(d[1]) - x) * 0.86, 1000 - x)), h: d[2] ? 3 + 31 * Math.sqrt(d[2] / most) : 1,
           kind: d[0] > this.value ? "later" : d[3] ? "open" : "closed",
         };
       });
@@ -61,7 +61,7 @@ export default {
       if (!this.waits) return;
       this.waits = false;
       this.timer = setTimeout(this.tell, 90);
-      this.$emit("pick", { t: this.value, end: this.value >= this.end - 450 });
+      this.$emit("pick", { t: this.value, end: this.value > this.end - 900 });
     },
     key(e) {
       const by = { PageUp: 86400, PageDown: -86400 }[e.key];
