@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from bench.snapshot import Snapshot
+from bench.worlds.carried import COMMAND, NOTE
 from services.gateway import atif
 from services.gateway.recorder import Recorder
 from simulator.assistant import AssistantLoop, execute
@@ -95,7 +96,8 @@ class Builtin:
         """Drive the loop until the work is handed in or the turns are used up."""
         m = task.snapshot.manifest
         system = render("assistant_system", principal=m.principal_name, title=m.title, firm=m.firm, now=m.now)
-        text = task.snapshot.visible()["/mnt/task/TASK.md"].decode()
+        visible = task.snapshot.visible()
+        text = visible["/mnt/task/TASK.md"].decode() + (f"\n{NOTE}" if COMMAND in visible else "")
         loop = AssistantLoop([Message("system", system), Message("user", render("assistant_task", task=text))],
                              self._turn_limit, ask=False)  # fmt: skip
         usage, cost = Usage(), 0

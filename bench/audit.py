@@ -18,6 +18,7 @@ from bench.moment import ROOTS, Bodies, Moment, moment_of
 from bench.snapshot import RUBRIC, SOLUTION, Snapshot, faults_of
 from bench.span_index import SpanIndex
 from bench.spans import spans
+from bench.worlds.carried import FOLDER
 from services.documents.renderer import DocumentRenderer
 from simulator.access import Subject, can
 from simulator.canonical import sha256
@@ -175,10 +176,21 @@ def _rights(snapshot: Snapshot, moment: Moment) -> Iterator[Leak]:
             yield Leak("mounts", each.path, f"its bytes are not those of {each.ref}")
         if version.at > snapshot.manifest.at:
             yield Leak("time", each.path, f"{each.ref} was saved after the moment")
+    yield from _systems(snapshot, subject, office)
     present = {ref.file for ref in shown}
     for file in sorted(office.files.values(), key=lambda f: f.id):
         if file.id not in present and _owed(file, subject, office) and not _superseded(file, moment):
             yield Leak("mounts", file.path, f"{work.principal} could see {file.id} at that moment, and it is not mounted")
+
+
+def _systems(snapshot: Snapshot, subject: Subject, office: Office) -> Iterator[Leak]:
+    """Hold the systems of record that are there against `can`."""
+    root = f"{ROOTS['services']}/{FOLDER}/"
+    there = {path.removeprefix(root).partition("/")[0] for path in snapshot.visible() if path.endswith("/definition.json") and path.startswith(root)}
+    theirs = {name for name in office.systems if can(subject, "use_system", name, office).allowed}
+    for name in sorted(there ^ theirs):
+        said = "could not use it at that moment" if name in there else "could use it at that moment, and it is missing"
+        yield Leak("mounts", f"{root}{name}", f"{subject.person} {said}")
 
 
 def _owed(file: File, subject: Subject, office: Office) -> bool:

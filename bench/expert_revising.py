@@ -18,6 +18,7 @@ from bench.grader.run import InvalidRubric, validate
 from bench.moment import Bodies
 from bench.rubric import LEAST_REQUIRED_CHECKS, Criterion, Rubric
 from bench.snapshot import RUBRIC, Manifest, Snapshot, open_snapshot, write_snapshot
+from bench.worlds.carried import COMMAND
 from simulator.canonical import canonical, sha256
 from simulator.engine.history import Log
 from simulator.errors import UsageError
@@ -134,7 +135,8 @@ def _revised(
         text = review.said.task.encode()
         digest = sha256(text)
         _put(files, TASK_FILE, text)
-        _put(files, "instruction.md", layout.instruction(review.said.task).encode())
+        systems = any(v.path == COMMAND for v in visible)
+        _put(files, "instruction.md", layout.instruction(review.said.task, systems).encode())
         visible = tuple(msgspec.structs.replace(v, sha256=digest) if v.path == TASK else v for v in visible)
     record = Revision(snapshot.id, snapshot.manifest.hash, review, changes, digest)
     files[REVISION] = (msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n", 0o644)

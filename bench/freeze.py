@@ -27,6 +27,7 @@ from bench.moment import (
 )
 from bench.rubric import Rubric
 from bench.snapshot import MOUNTS, RUBRIC, SOLUTION, Manifest, Visible, write_snapshot
+from bench.worlds.carried import COMMAND
 from simulator.access import RULES_VERSION
 from simulator.businesstime import calendar_for
 from simulator.canonical import canonical, sha256
@@ -112,10 +113,11 @@ def prepare(
     name = _slug(f"{office_id}-{finished.id}-r{moment.round.number}")
     rubric = _rubric(name, moment)
     files = _environment(moment)
-    task = moment.visible()["/mnt/task/TASK.md"].decode()
+    visible = moment.visible()
+    task = visible["/mnt/task/TASK.md"].decode()
     manifest = _manifest(name, moment, office_id, models, depth, accepted_round(finished).number)
     files["task.toml"] = (layout.task_toml(name, _metadata(manifest)).encode(), 0o644)
-    files["instruction.md"] = (layout.instruction(task).encode(), 0o644)
+    files["instruction.md"] = (layout.instruction(task, COMMAND in visible).encode(), 0o644)
     files["README.md"] = (layout.readme(name, _facts(manifest)).encode(), 0o644)
     files["tests/test.sh"] = (layout.TEST_SH.encode(), 0o755)
     files["tests/grade.py"] = (layout.GRADE_PY.encode(), 0o644)

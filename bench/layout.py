@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import bench.grader
+from bench.worlds.carried import NOTE
 from services import documents
 from services.documents.formulas import CARRIED
 
@@ -114,13 +115,17 @@ def _toml(value: Any) -> str:
     return '"' + "".join(ch if ch >= " " and ch != "\x7f" else f"\\u{ord(ch):04X}" for ch in escaped) + '"'
 
 
-def instruction(task: str) -> str:
-    """Return what the agent is told: where it is, and the task's own text, word for word."""
+def instruction(task: str, systems: bool = False) -> str:
+    """Return what the agent is told: where it is, and the task's own text, word for word.
+
+    `systems` says that it has systems of record.
+    """
     return (
         "You are an assistant in an office and carry out one bounded task.\n\n"
         "- `/home/npc/computer` is your writable home. Deliverables go there, at exactly the paths asked for.\n"
         "- `/mnt/company`, `/mnt/services` and `/mnt/task` are read-only. `/mnt/task/CONTRACT.md` says what may not be done;\n"
         "  skills are in `/mnt/company/Resources/Skills`.\n"
+        f"{NOTE if systems else ''}"
         "- Nobody answers questions here. Never change an original; resolve nothing without evidence; say what is open.\n\n"
         f"{task}"
     )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from bench.worlds.carried import carried
+from simulator.access import Subject
 from simulator.canonical import sha256
 from simulator.engine.history import Log, as_of
 from simulator.engine.segment import decode_tree
@@ -78,10 +80,18 @@ def moment_of(
         raise UnknownReference(f"{delegation}.{number}: revision {office.revision} is not the one at which it began.")
     plan = plan_mounts(office, delegation, bodies, reference=True)
     trees = {name: _placed(getattr(plan, name), blobs) for name in ROOTS}
+    trees["services"] += _systems(office, known, opened, blobs)
     restored = next((r for r in reversed(known.rounds[:-1]) if r.home is not None), None)
     if restored is not None and restored.home is not None:
         trees["home"] = _restored(restored, decode_tree(fetch(blobs, restored.home.sha256)), plan, blobs)
     return Moment(office, known, opened, trees, plan)
+
+
+def _systems(office: Office, work: Delegation, opened: Round, blobs: BlobStore) -> tuple[Placed, ...]:
+    """Return the systems of record that the assistant of this round could use, with the command that runs them."""
+    subject = Subject(work.principal, work.matter)
+    found = carried(office, subject, opened.at, lambda blob: fetch(blobs, blob.sha256))
+    return tuple(sorted((Placed(path, data, mode, None, why) for path, data, mode, why in found), key=lambda f: f.path))
 
 
 def fetch(blobs: BlobStore, digest: str) -> bytes:

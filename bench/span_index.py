@@ -52,6 +52,11 @@ class SpanIndex:
         elif kind == "skill.shelved":
             for path, blob, _ in payload["files"]:
                 self._blob(blob["sha256"], path, revision)
+        elif kind == "system.added":
+            for name in ("definition", "state"):
+                self._blob(payload["system"][name]["sha256"], f"{name}.json", revision)
+        elif kind == "system.called":
+            self._blob(payload["state"]["sha256"], "state.json", revision)
         elif kind == "segment.landed":
             for entry in decode_tree(self._blobs.get(payload["home"]["sha256"])):
                 self._blob(entry.blob.sha256, entry.path, revision)

@@ -181,6 +181,9 @@ def _work(who: str, p: e.Payload, office: Office) -> str:
         return f"{who} asks a question about {_job(office, p.delegation)}"
     if isinstance(p, e.QuestionAnswered):
         return f"{_name(office, p.by)} answers about {_job(office, p.delegation)}"
+    if isinstance(p, e.SystemCalled):
+        came = {"done": "", "refused": ": refused", "conflict": ": without effect, a conflict"}[p.outcome]
+        return f"{who} calls {p.tool} of {office.systems[p.system].title}{came}"
     if isinstance(p, e.WorkSubmitted):
         count = len(p.submission.files)
         return (
