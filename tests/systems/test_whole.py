@@ -49,7 +49,7 @@ def test_an_office_with_a_bank_from_package_to_frozen_task(tmp_path: Path, capsy
     def house() -> Any:
         return desk.house(model=Clerk())
 
-    ran = desk.json("run", package, "--days", 2, "--seed", 1, make=house)
+    ran = desk.json("run", package, "--days", "2", "--seed", "1", make=house)
     office = ran["office"]
     raw = [json.loads(line) for line in desk("log", office, "--raw").out.splitlines()]
     calls = [e["payload"] for e in raw if e["payload"]["kind"] == "system.called/1"]
