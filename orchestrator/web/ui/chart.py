@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from datetime import date
+from math import ceil, floor, log10
 
 import msgspec
 from PIL import Image, ImageDraw, ImageFont
@@ -64,22 +65,14 @@ def _of(values: Sequence[float], places: Sequence[int], middle: bool) -> float:
 
 
 def steps(most: float, count: int = 4) -> tuple[float, ...]:
-    """Return round values from 0 to at least `most`, for the lines of an axis."""
-    if most <= 0:
+    """Return round values from 0 to at least `most`, for the lines of an axis. Less than a millionth counts as nothing."""
+    if most < 1e-6:
         return (0.0, 1.0)
-    rough = most / count
-    power = 1.0
-    while power * 10 <= rough:
-        power *= 10
-    while power > rough:
-        power /= 10
-    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough)
+    power = 10.0 ** floor(log10(most / count))
+    step = next(m * power for m in (1, 2, 2.5, 5, 10, 20) if m * power * count >= most)
     if most >= count and step < 1:
         step = 1.0
-    found = [0.0]
-    while found[-1] < most:
-        found.append(round(found[-1] + step, 10))
-    return tuple(found)
+    return tuple(n * step for n in range(ceil(most / step) + 1))
 
 
 def amount(value: float) -> str:
