@@ -336,7 +336,7 @@ def steps_of(data: bytes) -> tuple[list[Step], str]:
 
 def _step(step: atif.Step) -> Step:
     calls = tuple(
-        f"{c.function_name} {msgspec.json.encode(c.arguments).decode()}"[:MOST_TEXT] for c in step.tool_calls or ()
+        f"{c.function_name}\n{_plain(json.dumps(c.arguments, ensure_ascii=False))}"[:MOST_TEXT] for c in step.tool_calls or ()
     )
     results = step.observation.results if step.observation is not None else ()
     answers = tuple(_words(r.content)[:MOST_TEXT] for r in results)
