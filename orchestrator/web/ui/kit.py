@@ -11,7 +11,11 @@ from orchestrator.web.ui.tables import Table
 
 Handler = Callable[[], Any] | Callable[[], Awaitable[Any]]
 CHOSEN = "(e) => emit(e.target.value)"
-_ADDRESSES = ("/", "#", "?")
+
+
+def ours(href: str) -> bool:
+    """Whether an address leads to a place within this site, and nowhere else."""
+    return href.startswith(("/", "#", "?")) and not href.startswith(("//", "/\\"))
 
 
 class Tag(Element):
@@ -35,7 +39,7 @@ class Tag(Element):
         """Set attributes; None takes one away."""
         for name, value in attributes.items():
             key = {"test": "data-testid", "label": "aria-label"}.get(name, name.strip("_").replace("_", "-"))
-            if key == "href" and not str(value).startswith(_ADDRESSES):
+            if key == "href" and not ours(str(value)):
                 # An address is one of ours, whatever an id holds: `javascript:` is none.
                 raise ValueError(f"not an address of this site: {str(value)[:40]!r}")
             if value is None:

@@ -2,7 +2,7 @@
 // values; whatever could run or load something from elsewhere is left out here too.
 const TAGS = new Set(["svg", "g", "rect", "circle", "ellipse", "path", "line", "polyline", "polygon", "text", "tspan", "title", "desc", "a"]);
 const allowed = (name, value) =>
-  /^[a-zA-Z][a-zA-Z-]*$/.test(name) && !/^on/i.test(name) && !(name.toLowerCase() === "href" && !/^[/?#]/.test(value));
+  /^[a-zA-Z][a-zA-Z-]*$/.test(name) && !/^on/i.test(name) && !(name.toLowerCase() === "href" && !/^([?#]|\/(?![\/\\]))/.test(value));
 
 function build(node) {
   const [tag, attributes, inside, key] = node;

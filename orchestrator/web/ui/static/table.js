@@ -5,7 +5,7 @@ export default {
   methods: {
     cell(cell, place) {
       const [text, href, kind, title] = Array.isArray(cell) ? cell : [cell];
-      const inside = href && /^[/?#]/.test(href) ? Vue.h("a", { href }, text) : text;
+      const inside = href && /^([?#]|\/(?![\/\\]))/.test(href) ? Vue.h("a", { href }, text) : text;
       const props = { class: kind || undefined, title: title || undefined };
       return this.lead && place === 0 ? Vue.h("th", { ...props, scope: "row" }, inside) : Vue.h("td", props, inside);
     },
