@@ -98,7 +98,8 @@ class Controls:
             kit.choice("Pace", SPEEDS, "60", lambda v: pace.update(value=v), "run-speed")
             kit.text("Budget, if it has one", "label")
             money = kit.Tag(
-                "input", "field", None, label="Budget in the office's currency, empty for none", placeholder="none"
+                "input", "field", None, label="Budget, empty for none", placeholder="none",
+                test="run-budget",
             )
             money.on("change", lambda e: wanted.update(budget=str(e.args).strip()), js_handler=kit.CHOSEN)
 
