@@ -15,6 +15,9 @@ from sqlalchemy.engine import make_url
 
 from tests.guard import NetworkGuard, install
 
+# A suite in a module of its own, which other folders' tests import from too: its asserts explain themselves all the same.
+pytest.register_assert_rewrite("tests.sandbox.conformance")
+
 _GUARD = pytest.StashKey[NetworkGuard]()
 _POSTGRES = "OFFICETOWN_TEST_DATABASE_URL"
 
