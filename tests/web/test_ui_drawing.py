@@ -121,7 +121,7 @@ def test_what_overlaps_is_in_different_lanes(times: list[tuple[int, int]]) -> No
     found = dayplan.lanes([entry(f"e{i}", at, long) for i, (at, long) in enumerate(times)])
     assert len(found) == len(times)
     for one, lane in found:
-        until = one.begins.at + max(one.minutes * 60, 2_700)
+        until = one.begins.at + max(one.minutes * 60, dayplan.SHORTEST_S)
         clashing = [o for o, other in found if other == lane and o.id != one.id and one.begins.at <= o.begins.at < until]
         assert not clashing
 

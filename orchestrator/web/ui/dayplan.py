@@ -10,10 +10,12 @@ from orchestrator.web.ui.drawing import Node, Picture, fit, node, rect, words
 WIDTH = 1040.0
 _LANE = 20.0
 _MOST_LANES = 5
+SHORTEST_S = 5_400
+"""What an entry takes of its lane at least: room for its title."""
 _FIRST, _LAST = 7, 20
 
 
-def lanes(entries: Sequence[EntryShown], shortest: int = 2_700) -> tuple[tuple[EntryShown, int], ...]:
+def lanes(entries: Sequence[EntryShown], shortest: int = SHORTEST_S) -> tuple[tuple[EntryShown, int], ...]:
     """Return entries with the lane of each, so that none overlaps another; each takes `shortest` seconds at least."""
     free: list[int] = []
     found = []
@@ -55,11 +57,12 @@ def draw(entries: Iterable[EntryShown], day: tuple[int, int], now: int) -> Pictu
         if lane >= _MOST_LANES:
             continue
         left = x(entry.begins.at)
-        w = max(44.0, x(entry.begins.at + entry.minutes * 60) - left) - 2
+        w = max(8.0, x(entry.begins.at + entry.minutes * 60) - left) - 2
+        room = max(w - 8, x(entry.begins.at + SHORTEST_S) - left - 12)
         title = f"{entry.begins.local[11:16]} {entry.title}"
         y = 18 + lane * _LANE
         nodes.append(node("g", [rect(left + 1, y, w, _LANE - 3, f"entry {entry.kind}", 4, title),
-                                words(fit(entry.title, w - 8, 11), left + 6, y + 12.5, "entry-name")], f"{entry.id}{entry.begins.at}"))  # fmt: skip
+                                words(fit(entry.title, room, 11), left + 6, y + 12.5, "entry-name")], f"{entry.id}{entry.begins.at}"))  # fmt: skip
     if start <= now <= end:
         nodes.append(node("line", x1=round(x(now), 1), x2=round(x(now), 1), y1=0, y2=height, class_="now"))
     return Picture(WIDTH, height, tuple(nodes))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from nicegui import ui
 
+from orchestrator.web import founding
+from orchestrator.web.founding import FreezeAsked
 from orchestrator.web.queries import sessions, work
 from orchestrator.web.queries.common import When
 from orchestrator.web.queries.sessions import ActivationLine, ConversationShown, Trajectory
@@ -135,12 +139,32 @@ def draw(shell: Shell, shown: Shown) -> None:
     line = shown.delegation.line
     with kit.box("row between"):
         kit.heading(" ".join(p for p in (line.work.replace("-", " ").capitalize() or "Delegated work", line.period) if p), 1)
-        kit.chip(line.state, f"work-{line.state}", test="delegation-state")
+        with kit.box("row"):
+            kit.chip(line.state, f"work-{line.state}", test="delegation-state")
+            if any(r.decision for r in shown.delegation.rounds):
+                kit.button("Freeze as a task", lambda: _freeze(shell, line.id), "small", "ac_unit", test="freeze")
     tabs = kit.tabs("What to look at", TABS, shown.tab, lambda v: shell.turn(
         tab="" if v == "story" else v, segment="", pair="", skip=""), "tab")  # fmt: skip
     tabs.set(test="delegation-tabs")
     with kit.box("stack wide-gap", test=f"delegation-{shown.tab}"):
         {"story": _story, "talk": _draw_talk, "tools": _draw_tools, "changes": _draw_changes}[shown.tab](shell, shown)
+
+
+async def _freeze(shell: Shell, delegation: str) -> None:
+    book = shell.book
+    if book is None:
+        return
+    ui.notify("It is being frozen, audited and calibrated. This takes a while.")
+    parts = shell.parts
+    job = await shell.telling(lambda: founding.freeze(parts.house, parts.jobs, book.id, FreezeAsked(delegation)))
+    while job is not None and job.state == "working" and not shell.client.is_deleted:
+        await asyncio.sleep(1)
+        job = parts.jobs.get(job.id)
+    if job is None or shell.client.is_deleted:
+        return
+    done = job.state == "done"
+    words = f"Frozen: {', '.join(job.result.get('snapshots', ()))}. Experts find it in their queue." if done else job.error
+    ui.notify(words, type="positive" if done else "warning", multi_line=True, timeout=12_000)
 
 
 def _story(shell: Shell, shown: Shown) -> None:

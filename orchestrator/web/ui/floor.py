@@ -13,7 +13,7 @@ from orchestrator.web.queries import state, talk
 from orchestrator.web.queries.common import When, actor_name, when
 from orchestrator.web.queries.state import Floor
 from orchestrator.web.queries.talk import EntryShown
-from orchestrator.web.ui import dayplan, floorplan, kit
+from orchestrator.web.ui import dayplan, floorplan, forking, kit
 from orchestrator.web.ui.asked import Ask
 from orchestrator.web.ui.drawing import Drawing, Picture
 from orchestrator.web.ui.floorplan import Flight
@@ -148,7 +148,9 @@ def draw(shell: Shell, shown: Shown) -> Update:
 
     with kit.box("row between"):
         kit.heading("Floor", 1)
-        summary = kit.text("", "hint", "p", role="status", test="floor-summary")
+        with kit.box("row"):
+            summary = kit.text("", "hint", "p", role="status", test="floor-summary")
+            kit.button("Fork…", lambda: forking.ask(shell), "small", "call_split", test="fork")
     with kit.card("", "flush"):
         strip = Drawing(
             dayplan.draw(shown.today, shown.day, shown.floor.now.at), "Today's calendar", "dayplan", test="day-strip"

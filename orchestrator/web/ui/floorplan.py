@@ -13,7 +13,7 @@ from orchestrator.web.ui.drawing import Node, Picture, fit, node, rect, words
 CROWD = 60
 """People beyond whom desks are drawn small, without words."""
 _GAP, _PAD, _HEAD = 14.0, 12.0, 30.0
-_TABLE = 150.0
+_TABLE = 142.0
 _NARROW = 500.0
 MEETING, CLIENTS, NOBODY = "room:meeting", "room:clients", "room:other"
 _DOING = {"working": "Working", "meeting": "In a meeting", "due": "About to start", "idle": "Idle", "played": "Played by a person",
@@ -66,7 +66,7 @@ def doing(desk: Desk) -> str:
 
 
 def rooms_of(floor: Floor) -> tuple[Room, ...]:
-    """Return the rooms with whose desks are in them: departments, the meeting room, and clients outside."""
+    """Return the rooms with whose desks are in them: the meeting room, departments, and clients outside."""
     inside: dict[str, list[str]] = {name: [] for name, _ in floor.departments}
     others: list[str] = []
     clients: list[str] = []
@@ -77,10 +77,10 @@ def rooms_of(floor: Floor) -> tuple[Room, ...]:
             clients.append(p.id)
         else:
             inside.get(p.department, others).append(p.id)
-    found = [Room(i, name, tuple(inside[i])) for i, name in floor.departments if inside[i]]
+    found = [Room(MEETING, "Meeting room", ())]
+    found += [Room(i, name, tuple(inside[i])) for i, name in floor.departments if inside[i]]
     if others:
         found.append(Room(NOBODY, "Others", tuple(others)))
-    found.append(Room(MEETING, "Meeting room", ()))
     if clients:
         found.append(Room(CLIENTS, "Clients, outside", tuple(clients)))
     return tuple(found)
