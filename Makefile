@@ -14,7 +14,7 @@ CLIENTS := .clients/.made-$(firstword $(shell cat requirements/clients.lock | ck
 TOOLCHAIN := .toolchain/.made-$(firstword $(shell cat $(MADE_BY) | cksum))
 
 .DEFAULT_GOAL := help
-.PHONY: help install clients demo watch test test-slow test-model lint types layers bench lock clean
+.PHONY: help install clients demo watch test test-slow test-model lint types layers bench screenshots lock clean
 
 help: ## say what each target does
 	@echo "OfficeTown. Start with: make demo"
@@ -50,8 +50,12 @@ types: $(INSTALLED) ## check the types
 layers: $(INSTALLED) ## check that imports point one way, without cycles
 	$(BIN)/lint-imports --no-logo
 
-bench: install ## measure the engine
+bench: install ## measure the engine and the dashboard
 	$(BIN)/python -m bench.measure
+	$(BIN)/python -m tools.measure_web
+
+screenshots: install ## take pictures of the dashboard into docs/images (needs Debian's chromium: .ci/browser.sh)
+	$(BIN)/python -m tools.screenshots
 
 lock: $(INSTALLED) ## compile requirements/*.in into the locks anew
 	sh tools/lock.sh $(BIN)/uv

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from playwright.sync_api import Browser, Playwright
 
@@ -35,6 +36,13 @@ _FLAGS = (
     # Whatever a page names beyond this machine is not found, so that nothing waits for it either.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
 )  # fmt: skip
+
+
+class Serving(NamedTuple):
+    """A server in a process of its own."""
+
+    url: str
+    pid: int
 
 
 class NotServed(RuntimeError):
@@ -68,8 +76,8 @@ def grow(home: Path, days: int) -> None:
 
 
 @contextmanager
-def serving(home: Path) -> Iterator[str]:
-    """Serve a home in a process of its own for as long as the block runs; yields its address."""
+def serving(home: Path) -> Iterator[Serving]:
+    """Serve a home in a process of its own for as long as the block runs."""
     environ = {k: v for k, v in os.environ.items() if not k.startswith("OFFICETOWN_MODEL") and k != "DATABASE_URL"}
     process = subprocess.Popen(
         [sys.executable, "-m", "tools.browsing", str(home)], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -80,7 +88,7 @@ def serving(home: Path) -> Iterator[str]:
         line = next((text for text in process.stdout if text.startswith(_SAID)), "")
         if not line:
             raise NotServed(f"The server ended with {process.wait()} before it said where it is; its words are above.")
-        yield line.removeprefix(_SAID).partition(";")[0].strip()
+        yield Serving(line.removeprefix(_SAID).partition(";")[0].strip(), process.pid)
     finally:
         process.terminate()
         try:

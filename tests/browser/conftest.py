@@ -61,7 +61,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def town(home: Path) -> Iterator[Town]:
     """The home, served by the real command's function; the second office runs."""
-    with serving(home) as url:
+    with serving(home) as server:
+        url = server.url
         offices = {o["name"]: o["id"] for o in httpx.get(f"{url}/api/v1/offices").json()}
         go(url, offices[LIVE])
         yield Town(

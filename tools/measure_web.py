@@ -1,0 +1,154 @@
+"""`make bench`, its part of the dashboard: what a person waits for, in a real browser, and whether watching takes memory.
+
+    python -m tools.measure_web [--home HOME] [--days 181] [--minutes 1]
+
+Bars (issue 5): the first page of an office of 181 days in under 2 s, a step of the slider under 300 ms, no growth over a
+watch of ten minutes (`--minutes 10`). Nothing is asserted: machines differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import msgspec
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+
+from bench.measure import say
+from orchestrator.compose import House
+from orchestrator.output import Out
+from orchestrator.running import RunOptions, run
+from orchestrator.settings import read_settings
+from orchestrator.web.measuring import measure
+from tools.browsing import CHROMIUM, DONE, JUNIPER, Serving, launch, serving
+
+DAYS = 181
+STEPS = 40
+_STIR_S = 5.0
+_PAGES = ("floor", "work", "files", "mail", "numbers", "health")
+_SLIDE = """(t) => new Promise((done) => {
+  const input = document.querySelector('[data-testid=time-slider]');
+  const shown = document.querySelector('[data-testid=moment]');
+  const before = shown.innerText, began = performance.now();
+  const look = new MutationObserver(() => {
+    if (shown.innerText !== before) { look.disconnect(); requestAnimationFrame(() => done(performance.now() - began)); }
+  });
+  look.observe(shown, {childList: true, characterData: true, subtree: true});
+  setTimeout(() => { look.disconnect(); done(-1); }, 20000);
+  Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(input, t);
+  input.dispatchEvent(new Event('input', {bubbles: true}));
+})"""
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """MiB: resident in the server, and in use by the page's scripts after a collection."""
+
+    server: float
+    page: float
+
+
+def opened(browser: Browser, url: str, path: str) -> tuple[Page, float]:
+    """Open a page in a context without any cache; return it and the seconds until its content is there."""
+    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    began = time.perf_counter()
+    page.goto(f"{url}{path}", wait_until="commit")
+    page.wait_for_selector("[data-testid^='page-'] h1")
+    return page, time.perf_counter() - began
+
+
+def slid(page: Page, steps: int = STEPS) -> list[float]:
+    """Move the slider over the whole past; return the milliseconds until each moment was shown, its delay of 90 ms included."""
+    slider = page.get_by_test_id("time-slider")
+    first, last = (int(slider.get_attribute(name) or 0) for name in ("min", "max"))
+    taken = [float(page.evaluate(_SLIDE, first + (last - first) * (n * 61 % 97 + 1) // 99)) for n in range(steps)]
+    return [ms for ms in taken if ms >= 0]
+
+
+def memory(server: Serving, session: CDPSession) -> Memory:
+    """Return what server and page hold now."""
+    session.send("HeapProfiler.collectGarbage")
+    metrics = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
+    return Memory(resident / 1024, metrics["JSHeapUsedSize"] / 2**20)
+
+
+def watched(server: Serving, page: Page, office: str, days: int, minutes: float) -> list[Memory]:
+    """Watch the office run; return the memory at the start and after each tenth of the time."""
+    api = f"{server.url}/api/v1/offices/{office}/run"
+    httpx.post(api, json={"days": days + 60, "speed": "120"}, timeout=120).raise_for_status()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    page.wait_for_timeout(10_000)
+    found = [memory(server, session)]
+    began = time.monotonic()
+    for tenth in range(1, 11):
+        while time.monotonic() - began < 6 * minutes * tenth:
+            # Nights and weekends are passed over, so that there is something to watch.
+            httpx.put(api, json={"steps": 3}, timeout=120)
+            page.wait_for_timeout(min(_STIR_S, 6 * minutes) * 1000)
+        found.append(memory(server, session))
+    httpx.delete(api, timeout=120)
+    return found
+
+
+def report(server: Serving, browser: Browser, office: str, days: int, minutes: float) -> None:
+    """Measure and print."""
+    page, first = opened(browser, server.url, f"/office/{office}/floor")
+    say(f"  first page in a browser: {first:.2f} s (bar 2 s)")
+    page.wait_for_function("() => document.querySelectorAll('.moment-bars rect').length > 5", timeout=120_000)
+    taken = sorted(slid(page))
+    say(
+        f"  slider step on the floor: median {statistics.median(taken):.0f} ms, 95 % within {taken[int(0.95 * len(taken))]:.0f} ms, "
+        f"worst {taken[-1]:.0f} ms, {len(taken)} steps (bar 300 ms)"
+    )
+    for name in _PAGES[1:]:
+        other, seconds = opened(browser, server.url, f"/office/{office}/{name}")
+        say(f"  {name}: {seconds:.2f} s")
+        other.context.close()
+    page.get_by_test_id("time-now").click()
+    seen = watched(server, page, office, days, minutes)
+    start, end = seen[0], seen[-1]
+    half = seen[len(seen) // 2]
+    say(
+        f"  {minutes:g} minutes of watching: server {start.server:.0f} MiB at first, {half.server:.0f} at half time, {end.server:.0f} at "
+        f"the end; page {start.page:.1f}, {half.page:.1f}, {end.page:.1f} MiB"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit code."""
+    parser = argparse.ArgumentParser(description="Measure the dashboard.")
+    parser.add_argument("--home", type=Path, help="a home with an office that is named Juniper")
+    parser.add_argument("--days", type=int, default=DAYS)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    asked = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="officetown-web-") as scratch:
+        home = asked.home or Path(scratch)
+        with closing(House(read_settings({"OFFICETOWN_HOME": str(home)}))) as house:
+            if asked.home is None:
+                run(house, Out(quiet=True), str(JUNIPER), RunOptions(days=asked.days, seed=1, name=DONE))
+            row = house.row(DONE)
+            found = measure(house, row.id, steps=200)
+        say(f"Dashboard, on an office of {asked.days} days and {found.events:,} events:")
+        say(
+            f"  without a browser: first answer {found.first_answer_s:.2f} s, slider step median {1000 * found.step_median_s:.0f} ms, "
+            f"worst {1000 * found.step_worst_s:.0f} ms; 200 more steps took {found.grew_mib:.1f} MiB"
+        )
+        if not CHROMIUM.exists():
+            say(f"  in a browser: not measured, there is no {CHROMIUM} (bash .ci/browser.sh installs it)")
+            return 0
+        with serving(home) as server, sync_playwright() as playwright, closing(launch(playwright)) as browser:
+            report(server, browser, row.id, asked.days, asked.minutes)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
