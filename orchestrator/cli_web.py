@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,6 +18,7 @@ Token = Annotated[str, typer.Option(envvar="OFFICETOWN_TOKEN", help="The key to 
 def add(app: typer.Typer) -> None:
     """Add the commands to the command line."""
     app.command("serve")(serve)
+    app.command("review")(review)
 
 
 def serve(
@@ -29,5 +31,29 @@ def serve(
 
     house = house_of(context)
     serve_(house, Out(json), host, port, token, dress)
+    if house.stop.signal:
+        raise typer.Exit(0)
+
+
+def review(
+    context: typer.Context,
+    snapshots: Annotated[list[Path], typer.Argument(metavar="SNAPSHOTS...", help="Snapshots, or folders of them.")],
+    export: Annotated[
+        Path | None, typer.Option(help="Write the reviews into this .json or .csv file instead of serving.")
+    ] = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8321,
+    token: Token = "",
+    json: Json = False,
+) -> None:
+    """Let experts comment on tasks and criteria in the browser, or write out what they said."""
+    # The pages' libraries take a second to load, which no other command should pay.
+    from orchestrator.web.ui import reviewing
+
+    house = house_of(context)
+    if export is not None:
+        reviewing.export(house, Out(json), snapshots, export)
+        return
+    reviewing.review(house, Out(json), snapshots, host, port, token)
     if house.stop.signal:
         raise typer.Exit(0)
