@@ -19,7 +19,7 @@ TOOLCHAIN := .toolchain/.made-$(firstword $(shell cat $(MADE_BY) | cksum))
 help: ## say what each target does
 	@echo "OfficeTown. Start with: make demo"
 	@echo
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | while IFS='|' read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 install: $(INSTALLED) $(TOOLCHAIN) ## make .venv from the locked packages, and the tools of the assistants' sandbox
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect, sync_playwright
 
 from orchestrator.compose import House
 from orchestrator.settings import read_settings
@@ -89,6 +89,8 @@ def stir(url: str, office: str) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, headless."""
+    # Two such browsers and servers share two cores with whatever else runs there.
+    expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
         started = launch(playwright)
         yield started
@@ -136,7 +138,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, watch: list[Watch]) -
         viewport={"width": width, "height": 844 if width < 600 else 800}, accept_downloads=True, reduced_motion="reduce",
         has_touch=width < 600,
     )  # fmt: skip
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(30_000)
     watch.append(Watch(context))
     yield context.new_page()
     context.close()
