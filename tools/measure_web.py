@@ -32,6 +32,7 @@ from tools.browsing import CHROMIUM, DONE, JUNIPER, Serving, launch, serving
 DAYS = 181
 STEPS = 40
 _STIR_S = 5.0
+_BREATH_MS = 500
 _PAGES = ("floor", "work", "files", "mail", "numbers", "health")
 _SLIDE = """(t) => new Promise((done) => {
   const input = document.querySelector('[data-testid=time-slider]');
@@ -64,10 +65,14 @@ def opened(browser: Browser, url: str, path: str) -> tuple[Page, float]:
 
 
 def slid(page: Page, steps: int = STEPS) -> list[float]:
-    """Move the slider over the whole past; return the milliseconds until each moment was shown, its delay of 90 ms included."""
+    """Move the slider over the whole past, with a breath in between; return the milliseconds until each moment was shown, what
+    the slider itself waits for included."""
     slider = page.get_by_test_id("time-slider")
     first, last = (int(slider.get_attribute(name) or 0) for name in ("min", "max"))
-    taken = [float(page.evaluate(_SLIDE, first + (last - first) * (n * 61 % 97 + 1) // 99)) for n in range(steps)]
+    taken = []
+    for n in range(steps):
+        taken.append(float(page.evaluate(_SLIDE, first + (last - first) * (n * 61 % 97 + 1) // 99)))
+        page.wait_for_timeout(_BREATH_MS)
     return [ms for ms in taken if ms >= 0]
 
 

@@ -149,7 +149,7 @@ def test_review_serves_the_tasks_of_the_folders_it_was_given(tasks: Path, tmp_pa
         first, second = process.stdout.readline(), process.stdout.readline()
         assert first.startswith("2 tasks to review")
         page = httpx.get(f"{second.split()[3].rstrip(';')}/experts", timeout=60)
-        assert page.status_code == 200 and "bank reconciliation" in page.text
+        assert page.status_code == 200 and "Bank reconciliation" in page.text
     finally:
         process.terminate()
         process.communicate(timeout=60)

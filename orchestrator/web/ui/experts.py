@@ -78,7 +78,7 @@ def draw_queue(places: Places, shell: Shell, data: experts.Queue) -> None:
 def _line(line: QueueLine, expert: str) -> None:
     with kit.box("row between", test=f"queue-{line.snapshot}"):
         with kit.box("stack"):
-            name = f"{line.work.replace('-', ' ')}, {line.period}" + (f", round {line.round}" if line.round > 1 else "")
+            name = f"{line.work.replace('-', ' ').capitalize()}, {line.period}" + (f", round {line.round}" if line.round > 1 else "")
             kit.link(name, f"/experts/{line.version}" + (f"?expert={quote(expert)}" if expert else ""), "strong")
             kit.text(f"{line.role}, {line.firm}", "faint")
         with kit.box("row"):
@@ -139,7 +139,7 @@ def draw_one(places: Places, shell: Shell, data: experts.Opened) -> None:
     """Draw one task with everything to judge it by, and the form."""
     m = data.manifest
     form = experts_form.begun(data.mine)
-    kit.heading(f"{m.work.replace('-', ' ')}, {m.period}", 1)
+    kit.heading(f"{m.work.replace('-', ' ').capitalize()}, {m.period}", 1)
     with kit.box("two"):
         with kit.box("stack"):
             _task(form, data)

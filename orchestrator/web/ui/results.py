@@ -108,7 +108,7 @@ def _grid(data: Shown) -> None:
             for task in data.grid.tasks:
                 with kit.Tag("tr"):
                     with kit.Tag("th", "", None, scope="row"):
-                        kit.text(f"{task.work.replace('-', ' ')} {task.period}".strip() or task.id, "", "div")
+                        kit.text(f"{task.work.replace('-', ' ').capitalize()} {task.period}".strip() or task.id, "", "div")
                         kit.text(task.role or task.id, "faint", "div")
                     for column in data.grid.agents:
                         with kit.Tag("td"):
