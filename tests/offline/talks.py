@@ -68,7 +68,7 @@ def principal(me: str, now: str = "Monday 5 January 2026, 09:04", **sections: li
     one = next(p for p in PEOPLE if p["id"] == me)
     own: list[str] = next((list(t["skills"]) for t in TEAM if t["id"] == me), [])
     system = render(
-        "principal_system", name=one["name"], title=one["title"], firm="Juniper", turns=24, card=[{"id": me}],
+        "principal_system", name=one["name"], title=one["title"], firm="Juniper", turns=24, systems=[], card=[{"id": me}],
         colleagues=[p for p in PEOPLE if p["id"] != me], matters=[MATTER, FIRM],
         skills=[{"skill": s, "description": s, "path": f"/mnt/company/Resources/Skills/{s}"} for s in own],
     )  # fmt: skip

@@ -163,7 +163,7 @@ def test_an_office_is_made_from_a_package_and_from_a_brief(empty: Site) -> None:
     assert ended["state"] == "done", ended["error"]
     assert ended["lines"] and empty.ask(f"/offices/{ended['result']['office']}/run")["state"] == "paused"
     assert ended["result"]["package"] in [p["name"] for p in empty.ask("/packages")]
-    assert [o["name"] for o in empty.ask("/offices")][0] == "First"
+    assert "First" in [o["name"] for o in empty.ask("/offices")]
 
 
 @pytest.mark.parametrize(
