@@ -14,7 +14,7 @@ CLIENTS := .clients/.made-$(firstword $(shell cat requirements/clients.lock | ck
 TOOLCHAIN := .toolchain/.made-$(firstword $(shell cat $(MADE_BY) | cksum))
 
 .DEFAULT_GOAL := help
-.PHONY: help install clients demo watch test test-slow test-model lint types layers bench screenshots lock clean
+.PHONY: help install clients demo watch test test-slow test-browser test-model lint types layers bench screenshots lock clean
 
 help: ## say what each target does
 	@echo "OfficeTown. Start with: make demo"
@@ -33,7 +33,11 @@ test: install ## run the tests, but for the slow ones
 	$(PYTEST) -m "not slow"
 
 test-slow: install ## run the slow tests
-	$(PYTEST) -m slow --timeout 1200
+	$(PYTEST) -m "slow and not browser" --timeout 1200
+
+# In a process of their own: the browser's driver keeps a loop of events that no other test can have beside it.
+test-browser: install ## run the tests of the dashboard in a real browser (needs Debian's chromium: .ci/browser.sh)
+	$(BIN)/python -m pytest -m browser --timeout 600
 
 test-model: install $(MODEL) ## run an office of four for a day on a real, very small model (minutes; not part of the tests)
 	PYTHONPATH=.model $(BIN)/python -m pytest -s -m slow --timeout 1200 tests/models/test_tiny_model.py tests/live/test_tiny_office.py

@@ -43,6 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.browser)
             if not CHROMIUM.exists() and os.environ.get(WANTED) != "1":
                 item.add_marker(pytest.mark.skip(reason=f"needs Debian's chromium at {CHROMIUM}: bash .ci/browser.sh installs it"))
 

@@ -72,7 +72,7 @@ def test_the_dashboard_and_the_api_answer_who_has_the_key(stack: CiStack) -> Non
         listed = client.get("/api/v1/offices", headers={"Authorization": f"Bearer {key}"})
         assert listed.status_code == 200 and listed.json() == []
         page = client.get("/", follow_redirects=True)
-        assert page.status_code == 200 and "<html" in page.text and key not in page.text
+        assert page.status_code == 401 and 'data-testid="sign-in"' in page.text and key not in page.text
 
 
 def test_nobody_but_the_proxy_has_the_engine_s_socket(stack: CiStack) -> None:
