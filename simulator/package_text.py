@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -36,6 +36,7 @@ from simulator.package import (
 )
 
 T = TypeVar("T")
+Scalar = Callable[[str, str | None], Any]
 Place = tuple[str | int, ...]
 """Where a value stands in a document: keys and positions from its root."""
 
@@ -66,15 +67,20 @@ class Document(msgspec.Struct):
         self.faults.append(Fault(self.file, self.line(place), text))
 
 
-def read_document(file: str, data: bytes) -> Document:
-    """Read one YAML file. What is wrong with it is in `faults`; its data is then what could be read."""
+def _as_text(text: str, style: str | None) -> Any:
+    return text
+
+
+def read_document(file: str, data: bytes, scalar: Scalar = _as_text) -> Document:
+    """Read one YAML file. What is wrong with it is in `faults`; its data is then what could be read. `scalar` makes a value
+    of a scalar's text and style; without it every one is text."""
     document = Document(file, {}, {(): 1}, [])
     if len(data) > YAML_BYTES:
         document.fault((), f"The file has {len(data)} bytes; a file of settings has {YAML_BYTES} at most.")
         return document
     try:
         node = yaml.compose(data.decode("utf-8"), _LOADER)
-        document.data = {} if node is None else _value(node, (), document, set())
+        document.data = {} if node is None else _value(node, (), document, set(), scalar)
     except UnicodeDecodeError as fault:
         line = data[: fault.start].count(b"\n") + 1
         document.faults.append(Fault(file, line, "The file is not UTF-8 text. Save it as UTF-8."))
@@ -91,11 +97,11 @@ def read_document(file: str, data: bytes) -> Document:
     return document
 
 
-def _value(node: yaml.Node, place: Place, document: Document, seen: set[int]) -> Any:
+def _value(node: yaml.Node, place: Place, document: Document, seen: set[int], scalar: Scalar) -> Any:
     document.lines.setdefault(place, node.start_mark.line + 1)
     if id(node) in seen:
-        document.fault(place, "Anchors and aliases are not used in packages. Write the value out.")
-        return ""
+        document.fault(place, "Anchors and aliases are not used here. Write the value out.")
+        return scalar("", None)
     seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
         found: dict[str, Any] = {}
@@ -107,11 +113,11 @@ def _value(node: yaml.Node, place: Place, document: Document, seen: set[int]) ->
                     Fault(document.file, key_node.start_mark.line + 1, f"The key `{key}` is given twice.")
                 )
             document.lines[inner] = key_node.start_mark.line + 1
-            found[key] = _value(value_node, inner, document, seen)
+            found[key] = _value(value_node, inner, document, seen, scalar)
         return found
     if isinstance(node, yaml.SequenceNode):
-        return [_value(item, (*place, i), document, seen) for i, item in enumerate(node.value)]
-    return str(node.value)
+        return [_value(item, (*place, i), document, seen, scalar) for i, item in enumerate(node.value)]
+    return scalar(str(node.value), getattr(node, "style", None))
 
 
 # -- text to values ---------------------------------------------------------------------------------------------------

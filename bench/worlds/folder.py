@@ -12,17 +12,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from bench.worlds.checks import environment_faults, task_faults
 from bench.worlds.model import Environment, Invariant, Reference, Stage, Task, Tool, World
 from simulator.errors import PackageError, UsageError
 from simulator.package import Fault
-from simulator.package_text import YAML_BYTES, Document, Place, convert, dump
+from simulator.package_text import Document, convert, dump, read_document
 
 ENVIRONMENT, TASKS, PROMPT = "environment.yaml", "tasks.yaml", "prompt.md"
 T = TypeVar("T")
-_LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 _FRACTION = re.compile(r"-?(0|[1-9]\d*)\.\d+([eE][-+]\d+)?")
 _LITERALS: Mapping[str, Any] = {"true": True, "false": False, "null": None, "~": None, "": None}
@@ -168,47 +166,7 @@ def _known(document: Document, keys: tuple[str, ...]) -> None:
 
 def read_typed(file: str, data: bytes) -> Document:
     """Read one YAML file whose plain scalars are JSON literals or text. What is wrong with it is in `faults`."""
-    document = Document(file, {}, {(): 1}, [])
-    if len(data) > YAML_BYTES:
-        document.fault((), f"The file has {len(data)} bytes; an environment has {YAML_BYTES} at most.")
-        return document
-    try:
-        node = yaml.compose(data.decode("utf-8"), _LOADER)
-        document.data = {} if node is None else _value(node, (), document, set())
-    except UnicodeDecodeError as fault:
-        document.faults.append(Fault(file, data[: fault.start].count(b"\n") + 1, "The file is not UTF-8 text."))
-    except yaml.MarkedYAMLError as fault:
-        mark = fault.problem_mark or fault.context_mark
-        document.faults.append(Fault(file, mark.line + 1 if mark else 1, "This is not YAML that can be read."))
-    except yaml.YAMLError:
-        document.fault((), "The file holds characters that YAML does not allow.")
-    except RecursionError:
-        document.fault((), "The file is nested too deeply.")
-    if not isinstance(document.data, dict):
-        document.fault((), "The file must be a map of `key: value` lines.")
-        document.data = {}
-    return document
-
-
-def _value(node: yaml.Node, place: Place, document: Document, seen: set[int]) -> Any:
-    document.lines.setdefault(place, node.start_mark.line + 1)
-    if id(node) in seen:
-        document.fault(place, "Anchors and aliases are not used here. Write the value out.")
-        return None
-    seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):
-        found: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            key = str(key_node.value) if isinstance(key_node, yaml.ScalarNode) else "?"
-            line = key_node.start_mark.line + 1
-            if key in found:
-                document.faults.append(Fault(document.file, line, f"The key `{key}` is given twice."))
-            document.lines[(*place, key)] = line
-            found[key] = _value(value_node, (*place, key), document, seen)
-        return found
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(item, (*place, i), document, seen) for i, item in enumerate(node.value)]
-    return _scalar(str(node.value), getattr(node, "style", None))
+    return read_document(file, data, _scalar)
 
 
 def _scalar(text: str, style: str | None) -> Any:

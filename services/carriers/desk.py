@@ -101,6 +101,7 @@ class Desk:
         self._blobs = blobs
         self.wake = wake
         self._turn = threading.Lock()
+        self._listed: tuple[object, Directory] | None = None
         self._provisioned: dict[str, Directory] = {}
         self._awaited: dict[str, tuple[str, dict[str, str]]] = {}
         """By carrier: the cursor to keep, and key -> person of what must be in the log before."""
@@ -111,7 +112,10 @@ class Desk:
     @property
     def people(self) -> Directory:
         """The office's accounts as of its last commit."""
-        return directory(self._office, self._journal.office_id)
+        known = self._office.people
+        if self._listed is None or self._listed[0] is not known:
+            self._listed = (known, directory(self._office, self._journal.office_id))
+        return self._listed[1]
 
     @property
     def now(self) -> int:

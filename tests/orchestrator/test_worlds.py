@@ -9,7 +9,7 @@ import pytest
 
 from tests.orchestrator.support import ROOT, Desk
 
-SHARED = Path(os.environ.get("OFFICETOWN_SHARED", str(ROOT.parent / "shared"))) / "occubench"
+SHARED = Path(os.environ.get("OFFICETOWN_OCCUBENCH", str(ROOT.parent / "shared" / "occubench")))
 
 
 def test_the_built_in_environments_run_by_code_and_a_report_is_written(desk: Desk, tmp_path: Path) -> None:
