@@ -75,6 +75,11 @@ _SESSION_HOLDER = text(
 )
 
 
+# A session ends on the server a moment after its process: who starts again at once waits for that moment.
+_PATIENCE = text("SET lock_timeout = '1500ms'")
+_LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's code for a lock that was waited for in vain
+
+
 class SessionLease:
     """A PostgreSQL advisory lock on a session of its own, which ends with the process or its connection."""
 
@@ -108,17 +113,17 @@ class SessionLease:
     def _take(self) -> bool:
         session = self._database.session()
         try:
-            taken = bool(session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": self._key}).scalar())
-        # Whatever stops the question, the session may hold the lock already: end it; it is raised on.
-        except BaseException:
+            session.execute(_PATIENCE)
+            session.execute(text("SELECT pg_advisory_lock(:key)"), {"key": self._key})
+        # Whatever stops the question, the session may hold the lock already: end it; what is not the lock's own answer is raised on.
+        except BaseException as error:
             session.invalidate()
             session.close()
+            if isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", "") == _LOCK_NOT_AVAILABLE:
+                return False
             raise
-        if taken:
-            self._session = session
-        else:
-            session.close()
-        return taken
+        self._session = session
+        return True
 
 
 def take_lease(database: Database, lock_dir: Path, office_id: str) -> Lease:

@@ -128,13 +128,20 @@ KINDS = (*INSTEAD, *SPOILED)
 class Faults:
     """Draws a fault for so many of a thousand requests, by the request's own bytes: threads change nothing.
 
-    `played` counts the faults by kind. While `down` says so, every request meets a 503.
+    The first `at_first` tries of a request meet one always. `played` counts the faults by kind. While `down` says so,
+    every request meets a 503.
     """
 
     def __init__(
-        self, seed: int, of_thousand: int, kinds: tuple[str, ...] = KINDS, down: Callable[[], bool] = lambda: False
+        self,
+        seed: int,
+        of_thousand: int,
+        kinds: tuple[str, ...] = KINDS,
+        down: Callable[[], bool] = lambda: False,
+        at_first: int = 0,
     ) -> None:
         self._seed = seed
+        self._at_first = at_first
         self._of_thousand = of_thousand
         self._kinds = kinds
         self._down = down
@@ -150,7 +157,8 @@ class Faults:
             self._tries[digest] += 1
             self.requests += 1
             draw = random.Random(f"{self._seed} {digest} {self._tries[digest]}")
-            kind = draw.choice(self._kinds) if draw.randrange(1000) < self._of_thousand else ""
+            struck = self._tries[digest] <= self._at_first or draw.randrange(1000) < self._of_thousand
+            kind = draw.choice(self._kinds) if struck else ""
             kind = "503, empty" if self._down() else kind
             if kind:
                 self.played[kind] += 1
