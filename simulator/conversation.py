@@ -101,6 +101,12 @@ class ModelResponse(msgspec.Struct, frozen=True, omit_defaults=True):
     """Money in millionths of the ledger's currency; 0 where the price is unknown."""
     detail: str = ""
     """For finish `unavailable` or `refusal`: a plain reason, free of provider exception text."""
+    latency_ms: int = 0
+    """Wall time of the attempt that answered; 0 where nobody waited. It is kept beside the record, never in it."""
+
+    def on_record(self) -> ModelResponse:
+        """Return the answer as it is stored: without what depends on how fast a network was."""
+        return msgspec.structs.replace(self, latency_ms=0) if self.latency_ms else self
 
     def cleaned(self) -> ModelResponse:
         """Return the answer with NUL, control characters and lone surrogates replaced: done at the port (RULE 20)."""

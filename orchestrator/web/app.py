@@ -34,10 +34,15 @@ The operator's key opens everything. A person's key opens what is below `/office
 shows what that person may see now. Errors have one shape: `{"error": {"code", "message", "where"}}`."""
 
 
-def parts_for(house: House, token: str, closing: Callable[[], bool] = lambda: False) -> Parts:
-    """Return the parts of a house's web side. An empty `token` lets whoever brings no key be the operator."""
+def parts_for(
+    house: House, token: str, closing: Callable[[], bool] = lambda: False, settled: Callable[[], None] = lambda: None
+) -> Parts:  # fmt: skip
+    """Return the parts of a house's web side. An empty `token` lets whoever brings no key be the operator.
+
+    `settled` is called when an office that is looked at has been read whole.
+    """
     issued = Keys(token, house.settings.home / "keys.json", lambda: int(time.time()))
-    return Parts(house, Shelf(house), Town(house), issued, Jobs(time.time), Ledger(), Rendered(), closing, time.time)
+    return Parts(house, Shelf(house, settled=settled), Town(house), issued, Jobs(time.time), Ledger(), Rendered(), closing, time.time)
 
 
 def application(parts: Parts, host: str = "127.0.0.1", names: Iterable[str] = ()) -> FastAPI:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 
 from orchestrator.compose import House
 from orchestrator.web.timeline import Timeline
@@ -34,15 +35,18 @@ class Texts(Bodies):
 
 
 class Book:
-    """One office, open for reading."""
+    """One office, open for reading. `settled` is the timeline's."""
 
-    def __init__(self, row: OfficeRow, reader: JournalReader, blobs: BlobStore, renderer: Renderer) -> None:
+    def __init__(
+        self, row: OfficeRow, reader: JournalReader, blobs: BlobStore, renderer: Renderer,
+        settled: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
         self.row = row
         self.reader = reader
         self.blobs = blobs
         self.renderer = renderer
         self.texts = Texts(reader)
-        self.timeline = Timeline(reader)
+        self.timeline = Timeline(reader, settled=settled)
 
     @property
     def id(self) -> str:
@@ -54,11 +58,12 @@ class Book:
 
 
 class Shelf:
-    """The books that are open. Thread-safe."""
+    """The books that are open. Thread-safe. `settled` is called when one of them has been read whole."""
 
-    def __init__(self, house: House, most: int = OPEN) -> None:
+    def __init__(self, house: House, most: int = OPEN, settled: Callable[[], None] = lambda: None) -> None:
         self._house = house
         self._most = most
+        self._settled = settled
         self._books: OrderedDict[str, Book] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -77,7 +82,7 @@ class Shelf:
         with self._lock:
             book = self._books.get(row.id)
             if book is None:
-                book = Book(row, self._house.offices.read(row.id), self._house.blobs, self._house.renderer)
+                book = Book(row, self._house.offices.read(row.id), self._house.blobs, self._house.renderer, self._settled)
                 self._books[row.id] = book
                 while len(self._books) > self._most:
                     self._books.popitem(last=False)

@@ -55,7 +55,7 @@ class Activation(msgspec.Struct):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """Delegated work that was accepted: by whom, when it was given and accepted, and in how many rounds."""
+    """Delegated work that was accepted at a revision: by whom, when it was given and accepted, in how many rounds."""
 
     delegation: str
     principal: str
@@ -64,6 +64,7 @@ class Accepted(msgspec.Struct, frozen=True):
     accepted_at: int
     open_seconds: int
     rounds: int
+    revision: int
 
 
 class Tally:
@@ -88,8 +89,7 @@ class Tally:
         self.times.append(event.sim_time)
         day = self._day(event, office)
         day.last = event.revision
-        day.events += 1
-        self._count(day, event)
+        count(day, event)
         self._work(event, office)
 
     def revision_at(self, instant: int) -> int:
@@ -104,25 +104,6 @@ class Tally:
             if not self.days or self.days[-1].day != name:
                 self.days.append(Day(name, event.revision, event.revision))
         return self.days[-1]
-
-    def _count(self, day: Day, event: Event) -> None:
-        p = event.payload
-        if isinstance(p, e.FileSaved):
-            day.versions += 1
-            day.files += p.version.number == 1
-        elif isinstance(p, e.WorkReviewed):
-            name = {"accept": "accepted", "revise": "revised", "supplement": "supplemented"}[p.review.decision]
-            setattr(day, name, getattr(day, name) + 1)
-        elif isinstance(p, e.MeetingEnded):
-            day.meetings += p.meeting.state == "held"
-        elif isinstance(p, e.FileShared):
-            day.shares += event.activation != "genesis"
-        elif isinstance(p, e.ActivationLanded):
-            day.turns += p.turns
-        else:
-            name = _COUNTED.get(type(p), "")
-            if name:
-                setattr(day, name, getattr(day, name) + 1)
 
     def _work(self, event: Event, office: Office) -> None:
         p = event.payload
@@ -142,7 +123,29 @@ class Tally:
             given = self._given.get(d.id, d.at)
             assert self._calendar is not None
             spent = self._calendar.business_seconds_between(given, event.sim_time)
-            self.accepted.append(Accepted(d.id, d.principal, d.work, given, event.sim_time, spent, len(d.rounds)))
+            self.accepted.append(Accepted(d.id, d.principal, d.work, given, event.sim_time, spent, len(d.rounds), event.revision))
+
+
+def count(day: Day, event: Event) -> None:
+    """Count one event as of a day."""
+    p = event.payload
+    day.events += 1
+    if isinstance(p, e.FileSaved):
+        day.versions += 1
+        day.files += p.version.number == 1
+    elif isinstance(p, e.WorkReviewed):
+        name = {"accept": "accepted", "revise": "revised", "supplement": "supplemented"}[p.review.decision]
+        setattr(day, name, getattr(day, name) + 1)
+    elif isinstance(p, e.MeetingEnded):
+        day.meetings += p.meeting.state == "held"
+    elif isinstance(p, e.FileShared):
+        day.shares += event.activation != "genesis"
+    elif isinstance(p, e.ActivationLanded):
+        day.turns += p.turns
+    else:
+        name = _COUNTED.get(type(p), "")
+        if name:
+            setattr(day, name, getattr(day, name) + 1)
 
 
 _COUNTED: dict[type[e.Payload], str] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from orchestrator.moments import instant
 from orchestrator.web.tally import Tally
@@ -26,12 +26,18 @@ RECENT = 12
 
 
 class Timeline:
-    """One office's past and present. Thread-safe; `every` events between snapshots, at most `kept` of them."""
+    """One office's past and present. Thread-safe; `every` events between snapshots, at most `kept` of them.
 
-    def __init__(self, reader: Log, every: int = EVERY, kept: int = KEPT) -> None:
+    `settled` is called once the log has been read ahead: what is in memory then stays for as long as the office is open.
+    """
+
+    def __init__(
+        self, reader: Log, every: int = EVERY, kept: int = KEPT, settled: Callable[[], None] = lambda: None
+    ) -> None:  # fmt: skip
         self._reader = reader
         self._every = every
         self._kept = kept
+        self._settled = settled
         self._reading = threading.Lock()
         self._looking = threading.Lock()
         self._office = Office()
@@ -66,6 +72,7 @@ class Timeline:
         except OfficeTownError:
             # Whoever asks next reads on from here and is told what is wrong.
             return
+        self._settled()
 
     def read_on(self) -> Tally:
         """Read what has been committed since; return what is counted. Waits for a reading under way."""

@@ -106,10 +106,13 @@ class Retrying:
             self._budget.reserve(worst)
             # An attempt that dies on the way (interrupt, bug) may have been computed: it is charged at its worst.
             cost = worst
+            began = self._monotonic()
             try:
                 result = self._inner.attempt(request)
                 if isinstance(result, ModelResponse):
                     cost = result.cost_micros
+                    waited = round(1000 * (self._monotonic() - began))
+                    result = msgspec.structs.replace(result, latency_ms=max(1, waited))
                 elif not result.billable:
                     cost = 0
             finally:

@@ -205,6 +205,7 @@ class _CallRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_tokens: _Whole
     reasoning_tokens: _Whole
     cost_micros: _Whole
+    latency_ms: _Whole = 0
 
 
 class _ToolRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

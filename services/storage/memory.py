@@ -128,7 +128,7 @@ class MemoryJournal:
             self._hold()
             for request, response in calls:
                 stored = self._office.calls.get(request.call)
-                if stored is not None and (stored[0].fingerprint, stored[1]) != (request.fingerprint, response):
+                if stored is not None and (stored[0].fingerprint, stored[1]) != (request.fingerprint, response.on_record()):
                     raise _other(request.call, "answer")
             for tool in tools:
                 if self._office.tools.get((tool.activation, tool.ordinal), tool) != tool:
@@ -224,14 +224,15 @@ class MemoryJournal:
         begun = self._office.ledger.get(request.call)
         worst, lost = (begun.worst_case_micros, begun.lost_micros) if begun is not None else (0, 0)
         usage = response.usage
-        tokens = (usage.input, usage.cached, usage.output, usage.reasoning)
-        self._office.calls[request.call] = (request, response)
-        self._office.activations.setdefault(request.call[0], []).append((request, response))
-        self._office.ledger[request.call] = _line(request, "answered", response.cost_micros, worst, lost, *tokens)
+        used = (usage.input, usage.cached, usage.output, usage.reasoning, response.latency_ms)
+        kept = (request, response.on_record())
+        self._office.calls[request.call] = kept
+        self._office.activations.setdefault(request.call[0], []).append(kept)
+        self._office.ledger[request.call] = _line(request, "answered", response.cost_micros, worst, lost, *used)
 
 
-def _line(request: ModelRequest, state: str, cost: int, worst_case: int, lost: int, *tokens: int) -> LedgerLine:
-    fields = (*request.call, request.role, request.session, state, cost, worst_case, lost, *tokens)
+def _line(request: ModelRequest, state: str, cost: int, worst_case: int, lost: int, *used: int) -> LedgerLine:
+    fields = (*request.call, request.role, request.session, state, cost, worst_case, lost, *used)
     return msgspec.convert(dict(zip(LedgerLine.__struct_fields__, fields, strict=False)), LedgerLine)
 
 

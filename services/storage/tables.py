@@ -79,6 +79,7 @@ model_calls = Table(
     Column("output_tokens", BigInteger, nullable=False, server_default="0"),
     Column("reasoning_tokens", BigInteger, nullable=False, server_default="0"),
     Column("cost_micros", BigInteger, nullable=False, server_default="0"),
+    Column("latency_ms", BigInteger, nullable=False, server_default="0", comment="wall time; 0 where nobody waited"),
 )
 
 tool_results = Table(

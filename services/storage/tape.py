@@ -55,6 +55,7 @@ class LedgerLine(msgspec.Struct, frozen=True):
     cached_tokens: int = 0
     output_tokens: int = 0
     reasoning_tokens: int = 0
+    latency_ms: int = 0
 
     @property
     def charged_micros(self) -> int:
@@ -114,12 +115,13 @@ class Encoder:
             "state": "answered",
             "parameters": canonical(parameters),
             "messages": b"".join(bytes.fromhex(message.digest) for message in request.messages),
-            "response": pack(canonical(response)),
+            "response": pack(canonical(response.on_record())),
             "input_tokens": response.usage.input,
             "cached_tokens": response.usage.cached,
             "output_tokens": response.usage.output,
             "reasoning_tokens": response.usage.reasoning,
             "cost_micros": response.cost_micros,
+            "latency_ms": response.latency_ms,
         }
 
     def tool(self, tool: TapeTool, body: Callable[[str, Callable[[], bytes]], None]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -31,8 +32,8 @@ class Town(msgspec.Struct, frozen=True):
     hostile: str
     fork: str
 
-    def get(self, path: str) -> object:
-        """Ask the API."""
+    def get(self, path: str) -> Any:
+        """Ask the API; return what its JSON says."""
         answer = httpx.get(f"{self.url}/api/v1{path}", timeout=60)
         assert answer.status_code == 200, answer.text
         return answer.json()

@@ -35,7 +35,7 @@ NAME = "Hostile & <b>Sons</b>"
 PLOT = "<b>plot</b>"
 
 
-class _Kept(World):
+class Kept(World):
     """A world that keeps its events, and its bytes in a store."""
 
     def __init__(self, blobs: BlobStore) -> None:
@@ -57,7 +57,7 @@ class _Kept(World):
 
 def seed(house: House) -> str:
     """Put the office into a house; return its id."""
-    world = _Kept(house.blobs)
+    world = Kept(house.blobs)
     world.do(OfficeOpened(NAME, "hostile", 1, "1", CalendarRules(), brief=EVERY, domain=EVERY[:60], currency="USD"))
     world.do(DepartmentAdded(Department("d", f"Dept {EVERY}")))
     authority = ("delegate", "request", "accept", "lead", "classify", "client_release", "quality_signoff")
@@ -87,12 +87,13 @@ def seed(house: House) -> str:
     world.held(entry, refs[0], ("eve", "mallory"))
     world.request("mallory", "eve", f"Request {EVERY}", "m", refs[:1])
     world.delegate("eve", f"Goal {EVERY}", "m", refs[:1], work=EVERY[:40], period=IMAGE, deliverables=(f"{IMAGE}.xlsx",))
-    return _store(house.offices, house, world.events)
+    return store(house.offices, house, NAME, world.events)
 
 
-def _store(offices: Offices, house: House, events: list[bytes]) -> str:
+def store(offices: Offices, house: House, name: str, events: list[bytes]) -> str:
+    """Put an office with these events into a house; return its id."""
     with house.database.writing() as connection:
-        office = offices.insert(connection, NAME, sha256(b"hostile"), 1, "1", int(time.time()), head=len(events))
+        office = offices.insert(connection, name, sha256(name.encode()), 1, "1", int(time.time()), head=len(events))
         rows = [{"office": office, "revision": n, "data": data} for n, data in enumerate(events, 1)]
         connection.execute(INSERT_EVENTS, rows)
     return office

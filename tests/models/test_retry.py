@@ -143,6 +143,21 @@ def test_billed_failures_are_charged_and_the_ledger_says_so() -> None:
     assert (entry.attempts, entry.faults, entry.cost_micros) == (3, ("cut", "rate_limit"), 530)
 
 
+def test_an_answer_says_how_long_its_own_attempt_took() -> None:
+    """Waits between attempts are the endpoint's trouble, and told as faults; they are no part of its latency."""
+    clock = Clock()
+
+    class Slow:
+        def attempt(self, request: ModelRequest) -> ModelResponse | Fault:
+            clock.sleep(2.5)
+            return fault("server") if len(clock.slept) < 2 else say("the answer")
+
+    model = Retrying(Slow(), monotonic=clock.monotonic, sleep=clock.sleep, uniform=lambda: 0.5)
+    answer = model.complete(ask())
+    assert clock.slept == [2.5, 0.25, 2.5]
+    assert (answer.latency_ms, answer.on_record().latency_ms) == (2500, 0)
+
+
 def test_an_attempt_that_dies_is_charged_at_its_worst() -> None:
     def die(_request: ModelRequest) -> ModelResponse:
         raise KeyboardInterrupt
@@ -171,7 +186,7 @@ def test_the_gate_learns_from_what_comes_back() -> None:
 @given(st.lists(st.sampled_from(["server", "rate_limit", "timeout", "cut", "not_json"]), max_size=12))
 def test_any_recoverable_faults_end_in_the_same_answer(kinds: list[Any]) -> None:
     model, _, _ = retrying([*(fault(kind) for kind in kinds), say("the answer")])
-    assert model.complete(ask()) == say("the answer")
+    assert model.complete(ask()).on_record() == say("the answer")
 
 
 # -- over real HTTP --------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from services.storage import archive
 from services.storage.archive import Limits, pack, unpack
@@ -47,7 +48,7 @@ def _fill(record: StoredRecord, blobs: FileBlobs) -> None:
     journal.commit(400, [canonical({"file": ledger.sha256})], {})
     home = (TreeEntry("notes.md", notes),)
     journal.record(
-        [(request(ordinal=n, words=f"question {n}"), answer(cost=n)) for n in range(20)],
+        [(request(ordinal=n, words=f"question {n}"), replace(answer(cost=n), latency_ms=n)) for n in range(20)],
         [TapeTool("d.1", 0, "f", "ok", home, ShellState())],
     )
     journal.begin_call(request("elena.2"), 90)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from simulator.canonical import sha256
@@ -193,6 +194,17 @@ def test_a_begun_call_has_no_answer_and_counts_at_its_worst_case(record: Record)
     assert (line.state, line.cost_micros, line.lost_micros) == ("answered", 30, 500)
     assert (line.input_tokens, line.cached_tokens, line.output_tokens) == (100, 20, 5)
     assert (line.role, line.session) == ("principal", "session-elena")
+
+
+def test_how_long_an_answer_took_is_kept_beside_the_record_and_not_in_it(record: Record) -> None:
+    """RULE 22: the record of two runs is the same, however fast their networks were."""
+    journal = record.open()
+    slow = msgspec.structs.replace(answer(), latency_ms=1_250)
+    journal.record([(request(), slow)])
+    journal.record([(request(), answer())])
+    stored = journal.call("elena.1", 0)
+    assert stored is not None and stored.response == answer()
+    assert [line.latency_ms for line in journal.ledger()] == [1_250]
 
 
 def test_beginning_an_answered_call_changes_nothing(record: Record) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -20,7 +20,7 @@ from orchestrator.web.queries.costs import Ledger
 from orchestrator.web.tally import Tally
 from simulator.businesstime import calendar_for
 from simulator.canonical import sha256
-from simulator.conversation import Message, ToolCall
+from simulator.conversation import Message, ModelRequest, ModelResponse, ToolCall
 from simulator.engine.history import walk
 from simulator.engine.segment import fingerprint
 from simulator.errors import UnknownReference
@@ -34,6 +34,7 @@ from simulator.events import (
     SegmentLanded,
     WorkReviewed,
     WorkSubmitted,
+    decode,
 )
 from simulator.ports import Blob, ShellState, TapeTool, TreeEntry
 from simulator.records import Body, Review, Running, Submission
@@ -107,7 +108,7 @@ def _worked() -> Book:
 
 def test_rounds_rework_and_time_to_accept() -> None:
     book = _worked()
-    shown = numbers.numbers(book, Ledger().costs(book))
+    shown = numbers.numbers(book, book.at(), Ledger().costs(book))
     assert shown.rounds == {"2": 1} and shown.rework == 0.5
     assert shown.hours_to_accept_median == shown.hours_to_accept_mean == 6.0
     assert (shown.totals["submissions"], shown.totals["turns"], shown.totals["activations"]) == (2, 8, 3)
@@ -118,9 +119,41 @@ def test_rounds_rework_and_time_to_accept() -> None:
     assert work.reviews(book.at(), "elena") == []
 
 
+def test_every_number_is_as_of_the_moment_asked_for() -> None:
+    """What a later event brought is not in them: they are those of an office whose log ends there."""
+    book = _worked()
+    lines = [data for _, data in book.reader.events()]
+    for revision in range(1, len(lines) + 1):
+        office = book.at(str(revision))
+        then = book_of([decode(data) for data in lines[:revision]], "then")
+        expected = numbers.numbers(then, then.at(), Ledger().costs(then))
+        assert numbers.numbers(book, office, Ledger().costs(book, office)) == expected
+
+
+def test_costs_and_latency_are_as_of_the_moment_asked_for() -> None:
+    book = _worked()
+    begun = {a.id: a.began for a in book.timeline.read_on().activations.values()}
+    asked = [
+        (ModelRequest("assistant", (run, 0), "s", (Message("user", "Go on."),)), ModelResponse("Yes.", latency_ms=1_000 * n, cost_micros=n))
+        for n, run in enumerate(sorted(begun, key=lambda i: begun[i]), 1)
+    ]  # fmt: skip
+    cast(Any, book.reader).record(asked)
+    ledger = Ledger()
+    whole = ledger.costs(book)
+    assert (whole.total.calls, whole.total.micros, whole.total.latency_ms, whole.total.latency_ms_95) == (3, 6, 2_000, 3_000)
+    for n, revision in enumerate(sorted(begun.values()), 1):
+        assert ledger.costs(book, book.at(str(revision - 1))).total.calls == n - 1
+        then = ledger.costs(book, book.at(str(revision)))
+        assert (then.total.calls, then.total.latency_ms_95) == (n, 1_000 * n)
+        assert sum(line.micros for line in then.by_day) == then.total.micros
+    shown = numbers.numbers(book, book.at(), whole)
+    assert (shown.latency_ms_median, shown.latency_ms_95) == (2_000, 3_000)
+    assert [d.latency_ms for d in shown.days if d.calls] == [2_000]
+
+
 def test_numbers_of_an_office_in_which_nothing_was_done() -> None:
     book = book_of(told([]), "idle")
-    shown = numbers.numbers(book, Ledger().costs(book))
+    shown = numbers.numbers(book, book.at(), Ledger().costs(book))
     assert (shown.rework, shown.hours_to_accept_median, shown.rounds) == (0.0, 0.0, {})
 
 

@@ -163,3 +163,18 @@ def test_a_half_years_log_opens_at_once_and_a_slider_step_takes_no_time() -> Non
         line.office(revision)
         steps.append(time.thread_time() - began)
     assert max(steps) < 0.3
+
+
+def test_it_is_told_once_that_the_past_is_in_memory(journal: MemoryJournal) -> None:
+    told_so = threading.Event()
+    times: list[int] = []
+
+    def settled() -> None:
+        times.append(line.read_on().times[-1])
+        told_so.set()
+
+    line = Timeline(journal, settled=settled)
+    for revision in (20, 30, 40):
+        line.office(revision)
+    assert told_so.wait(30)
+    assert times == [line.office().now]

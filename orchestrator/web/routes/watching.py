@@ -10,7 +10,7 @@ from fastapi import Query, Response
 from orchestrator.tracing import trace
 from orchestrator.web.api import Routes
 from orchestrator.web.delivering import disposition
-from orchestrator.web.parts import BookOf, PartsOf
+from orchestrator.web.parts import BookOf, Moment, PartsOf
 from orchestrator.web.queries import costs, health, numbers
 
 routes = Routes("watching")
@@ -26,21 +26,23 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 @routes.get("/offices/{office}/costs", costs.CostsShown)
-def get_costs(parts: PartsOf, book: BookOf) -> costs.CostsShown:
-    """What the office's model calls have used, by role, person, task and day."""
-    return parts.ledger.costs(book)
+def get_costs(parts: PartsOf, book: BookOf, office: Moment) -> costs.CostsShown:
+    """What the office's model calls have used, by role, person, task and day, and how long models took to answer."""
+    return parts.ledger.costs(book, office)
 
 
 @routes.get("/offices/{office}/numbers", numbers.Numbers)
-def get_numbers(parts: PartsOf, book: BookOf) -> numbers.Numbers:
-    """Counts over time, review round trips, rework, time to accept, cost by person and day."""
-    return numbers.numbers(book, parts.ledger.costs(book))
+def get_numbers(parts: PartsOf, book: BookOf, office: Moment) -> numbers.Numbers:
+    """Counts over time, review round trips, rework, time to accept, cost and latency by person and day."""
+    return numbers.numbers(book, office, parts.ledger.costs(book, office))
 
 
 @routes.raw("/offices/{office}/numbers.csv", CSV)
-def get_numbers_csv(parts: PartsOf, book: BookOf, table: Literal["days", "people"] = "days") -> Response:
+def get_numbers_csv(
+    parts: PartsOf, book: BookOf, office: Moment, table: Literal["days", "people"] = "days"
+) -> Response:  # fmt: skip
     """The numbers as a table to download: by day, or by person."""
-    found = numbers.numbers(book, parts.ledger.costs(book))
+    found = numbers.numbers(book, office, parts.ledger.costs(book, office))
     data = numbers.as_csv(found.days if table == "days" else found.people)
     name = f"{book.row.name} {table}.csv"
     return Response(data, media_type="text/csv", headers={"content-disposition": disposition(name)})

@@ -35,25 +35,23 @@ _DAYS: tuple[tuple[str, str, str, tuple[tuple[str, str], ...]], ...] = (
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The charts, the totals by the moment, and people's figures, which are as of now."""
+    """The charts, the totals and people's figures, all as of the moment."""
 
     charts: tuple[Chart, ...]
     totals: tuple[tuple[str, str], ...]
     people: tuple[PersonNumbers, ...]
     days: tuple[DayNumbers, ...]
     currency: str
-    past: bool
 
 
 def load(ask: Ask) -> Shown:
     """Return the numbers by the moment of the address."""
     book, office = ask.book, ask.office
-    spent = ask.parts.ledger.costs(book)
-    found = numbers(book, spent)
-    today = calendar_for(office.calendar).day(office.now)
-    days = tuple(d for d in found.days if d.day <= today)
+    spent = ask.parts.ledger.costs(book, office)
+    found = numbers(book, office, spent)
+    days = found.days
     charts = (*day_charts(days, found.currency), lasted(book, days, office.revision), *whole_charts(found, spent))
-    return Shown(tuple(c for c in charts if c.total), totals(found, days), found.people[:_MOST_PEOPLE], days, found.currency, not ask.live)
+    return Shown(tuple(c for c in charts if c.total), totals(found, days), found.people[:_MOST_PEOPLE], days, found.currency)
 
 
 def day_charts(days: tuple[DayNumbers, ...], currency: str) -> list[Chart]:
@@ -65,7 +63,11 @@ def day_charts(days: tuple[DayNumbers, ...], currency: str) -> list[Chart]:
         for key, title, unit, fields in _DAYS
     ]  # fmt: skip
     paid = Series("cost", tuple(d.cost_micros / 1_000_000 for d in days))
-    return [*made, chart.by_day("cost", "Cost", currency, names, [paid])]
+    waited = Series("seconds", tuple(d.latency_ms / 1000 for d in days))
+    return [
+        *made, chart.by_day("cost", "Cost", currency, names, [paid]),
+        chart.by_day("latency", "How long models take to answer", "seconds, median", names, [waited], True),
+    ]  # fmt: skip
 
 
 def _count(day: DayNumbers, field: str) -> float:
@@ -102,6 +104,9 @@ def whole_charts(found: Numbers, spent: CostsShown) -> list[Chart]:
         used = (Series("in", tuple(float(line.input_tokens) for line in some)),
                 Series("out", tuple(float(line.output_tokens) for line in some)))  # fmt: skip
         made.append(Chart(f"tokens-{key}", f"Tokens {title}", "tokens", labels, used))
+        waits = (Series("median", tuple(line.latency_ms / 1000 for line in some)),
+                 Series("95 of 100 within", tuple(line.latency_ms_95 / 1000 for line in some)))  # fmt: skip
+        made.append(Chart(f"latency-{key}", f"How long models take, {title}", "seconds", labels, waits))
     return made
 
 
@@ -115,6 +120,7 @@ def totals(found: Numbers, days: tuple[DayNumbers, ...]) -> tuple[tuple[str, str
         ("Meetings", f"{total['meetings']:,}"), ("Delegations", f"{total['delegations']:,}"), ("Files", f"{total['files']:,}"),
         ("Sent back", rework), ("Until accepted", f"{found.hours_to_accept_median:g} h"),
         ("Model calls", f"{total['calls']:,}"), ("Cost", f"{total['cost_micros'] / 1_000_000:,.2f} {found.currency}"),
+        ("An answer takes", f"{found.latency_ms_median / 1000:.1f} s" if found.latency_ms_median else "–"),
     )  # fmt: skip
 
 
@@ -133,19 +139,19 @@ def draw(shell: Shell, shown: Shown) -> None:
             with kit.box("total"):
                 kit.text(value, "total-value num")
                 kit.text(name, "faint")
-    if shown.past:
-        kit.text("Figures by day are as of the moment on the slider; those by role and person, rounds and hours are as of now.",
-                 "hint", "p")  # fmt: skip
     with kit.box("cards wide-cards"):
         for one in shown.charts:
             _chart(one)
     with kit.card("People"):
         rows = [
             (p.name, str(p.activations), str(p.delegations), str(p.accepted), str(p.sent_back), f"{p.hours_to_accept:g}" if p.accepted else "–",
-             f"{p.calls:,}", f"{p.tokens:,}", f"{p.cost_micros / 1_000_000:,.4f}")
+             f"{p.calls:,}", f"{p.tokens:,}", f"{p.latency_ms / 1000:.1f}" if p.latency_ms else "–", f"{p.cost_micros / 1_000_000:,.4f}")
             for p in shown.people
         ]  # fmt: skip
-        columns = ("Person", "At work", "Delegated", "Accepted", "Sent back", "Hours to accept", "Calls", "Tokens", f"Cost ({shown.currency})")
+        columns = (
+            "Person", "At work", "Delegated", "Accepted", "Sent back", "Hours to accept", "Calls", "Tokens", "Seconds an answer",
+            f"Cost ({shown.currency})",
+        )  # fmt: skip
         kit.table("Numbers by person", columns, rows, "people-numbers", "num")
 
 
