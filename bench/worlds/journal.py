@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import msgspec
 
+from services.storage import wholefiles
 from simulator.canonical import canonical
 from simulator.conversation import ModelRequest, ModelResponse, Usage
 from simulator.errors import CorruptStore, TapeMismatch
@@ -44,7 +45,7 @@ class Tape:
         if fresh or whole == 0:
             self._append(canonical(_Head(trial)))
         if fresh:
-            _sync_folder(file.parent)
+            wholefiles.sync_folder(file.parent)
 
     def _read(self, trial: str) -> int | None:
         """Read what is there; return how many of its bytes are whole lines, None if there is no file."""
@@ -97,14 +98,6 @@ class Tape:
         self.close()
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 class Taped:
     """A `Model` that asks `inner` only for what the tape does not hold, and counts what was used.
 
@@ -141,10 +134,4 @@ def added(a: Usage, b: Usage) -> Usage:
 def write_whole(file: Path, value: Any) -> None:
     """Write a value as JSON so that the file is either whole or not there."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(f"{file.suffix}.part")
-    with part.open("wb") as out:
-        out.write(msgspec.json.encode(value))
-        out.flush()
-        os.fsync(out.fileno())
-    part.replace(file)
-    _sync_folder(file.parent)
+    wholefiles.write_whole(file, msgspec.json.encode(value), mode=0o666)

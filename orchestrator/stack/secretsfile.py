@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from services.storage.wholefiles import write_whole
 from simulator.errors import StorageError, UsageError
 
 SECRETS = (
@@ -93,17 +93,10 @@ def ports_of(known: Mapping[str, str], path: Path) -> dict[str, int]:
 
 def _append(path: Path, text: str) -> None:
     """Write whole or not at all, for the owner alone."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else _HEAD
         if before and not before.endswith("\n"):
             before += "\n"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(before + text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        write_whole(path, (before + text).encode())
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise StorageError(f"{path} cannot be written ({error.strerror}).") from error

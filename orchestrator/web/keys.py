@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
 import threading
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from orchestrator.web.caller import OPERATOR, Caller
+from services.storage.wholefiles import write_whole
 from simulator.errors import StorageError, UnknownReference
 
 PREFIX = "person-"
@@ -89,14 +89,8 @@ class Keys:
             ) from fault
 
     def _write(self) -> None:
-        new = self._file.with_suffix(".new")
         try:
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as out:
-                out.write(msgspec.json.encode(list(self._issued.values())))
-                out.flush()
-                os.fsync(out.fileno())
-            new.replace(self._file)
+            write_whole(self._file, msgspec.json.encode(list(self._issued.values())))
         except OSError as fault:
             raise StorageError(f"The keys cannot be kept in {self._file} ({fault.strerror}).") from fault
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from services.carriers.mail.files import private_folder, write_whole
 from services.carriers.mail.message import as_bytes, build
+from services.storage.wholefiles import private_folder, write_whole
 from simulator.arriving import Polled
 from simulator.carrying import BounceOut, Directory, MailOut
 from simulator.errors import CarrierError

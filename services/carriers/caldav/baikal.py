@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from services.storage.wholefiles import write_whole
 from simulator.carrying import Account, Directory, staff_of
 from simulator.errors import CarrierError, UsageError
 
@@ -71,7 +72,7 @@ def provision(
     settings = root / "config" / "baikal.yaml"
     if not settings.exists():
         text = _settings(version, people.zone, admin_password, secret, f"{installed_at}/Specific/db/db.sqlite")
-        _write(settings, text)
+        write_whole(settings, text.encode())
     return made
 
 
@@ -172,16 +173,6 @@ def _account(connection: sqlite3.Connection, account: Account, password: str) ->
             (made.lastrowid, principal, "Office", CALENDAR),
         )
     return connection.total_changes > before
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file that its owner alone reads, at once."""
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    fresh.replace(path)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from services.carriers.mail.files import private_folder, write_whole
+from services.storage.wholefiles import private_folder, write_whole
 from simulator.canonical import sha256
 from simulator.carrying import Directory
 from simulator.errors import CarrierError

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Collection
 from pathlib import Path
 
-from services.carriers.mail.files import private_folder, sync_folder, write_whole
+from services.storage.wholefiles import private_folder, sync_folder, write_whole
 from simulator.canonical import sha256
 from simulator.errors import CarrierError
 

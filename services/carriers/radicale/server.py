@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
 import socket
 import threading
@@ -23,6 +22,7 @@ from radicale import config
 from radicale.app import Application
 from radicale.server import RequestHandler
 
+from services.storage.wholefiles import write_whole
 from simulator.carrying import Directory, staff_of
 from simulator.errors import CarrierError, UsageError
 
@@ -66,7 +66,7 @@ class RadicaleServer:
                     f"{account.username!r} cannot have an account: its name or password has other characters."
                 )
             lines.append(f"{account.username}:{password}\n")
-        _write(self.folder / "users", "".join(lines))
+        write_whole(self.folder / "users", "".join(lines).encode())
 
     def start(self) -> Self:
         """Start answering.
@@ -78,8 +78,8 @@ class RadicaleServer:
             return self
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not (self.folder / "users").exists():
-            _write(self.folder / "users", "")
-        _write(self.folder / "rights", _ROOT + _OWN)
+            write_whole(self.folder / "users", b"")
+        write_whole(self.folder / "rights", (_ROOT + _OWN).encode())
         logging.getLogger("radicale").setLevel(logging.CRITICAL)
         try:
             server = _Server(self._address)
@@ -184,13 +184,3 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that breaks is its client's affair."""
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file that its owner alone reads, at once."""
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    fresh.replace(path)

@@ -6,12 +6,14 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, data: bytes, aside: Path, at: int | None = None) -> None:
-    """Put bytes at `path`, for the owner alone; `aside` is a name on the same disk. `at` becomes the file's time.
+def write_whole(path: Path, data: bytes, aside: Path | None = None, at: int | None = None, mode: int = 0o600) -> None:
+    """Put bytes at `path`, for the owner alone unless `mode` says otherwise; `aside` is a name on the same disk, by default
+    one beside it. `at` becomes the file's time.
 
-    Raises OSError; at `path` there is nothing partial then.
+    Raises OSError; at `path` there is nothing partial then, and what stood there before stands there still.
     """
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    aside = aside or path.with_name(f".{path.name}.{os.getpid()}.part")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
