@@ -3,7 +3,8 @@
     python -m tools.measure_web [--home HOME] [--days 181] [--minutes 1]
 
 Bars (issue 5): the first page of an office of 181 days in under 2 s, a step of the slider under 300 ms, no growth over a
-watch of ten minutes (`--minutes 10`). Nothing is asserted: machines differ.
+watch of ten minutes (`--minutes 10`): first its past is played, over and over, then the office runs on, which adds to it
+what happens meanwhile. Nothing is asserted: machines differ.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -33,6 +34,7 @@ DAYS = 181
 STEPS = 40
 _STIR_S = 5.0
 _BREATH_MS = 500
+_SETTLED_MS = 10_000
 _PAGES = ("floor", "work", "files", "mail", "numbers", "health")
 _SLIDE = """(t) => new Promise((done) => {
   const input = document.querySelector('[data-testid=time-slider]');
@@ -85,23 +87,45 @@ def memory(server: Serving, session: CDPSession) -> Memory:
     return Memory(resident / 1024, metrics["JSHeapUsedSize"] / 2**20)
 
 
-def watched(server: Serving, page: Page, office: str, days: int, minutes: float) -> list[Memory]:
-    """Watch the office run; return the memory at the start and after each tenth of the time."""
-    api = f"{server.url}/api/v1/offices/{office}/run"
-    httpx.post(api, json={"days": days + 60, "speed": "120"}, timeout=120).raise_for_status()
+def watched(server: Serving, page: Page, minutes: float, stir: Callable[[], object]) -> list[Memory]:
+    """Watch the page while `stir` keeps it busy; return the memory at the start and after each tenth of the time."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
-    page.wait_for_timeout(10_000)
+    stir()
+    page.wait_for_timeout(_SETTLED_MS)
     found = [memory(server, session)]
     began = time.monotonic()
     for tenth in range(1, 11):
         while time.monotonic() - began < 6 * minutes * tenth:
-            # Nights and weekends are passed over, so that there is something to watch.
-            httpx.put(api, json={"steps": 3}, timeout=120)
+            stir()
             page.wait_for_timeout(min(_STIR_S, 6 * minutes) * 1000)
         found.append(memory(server, session))
-    httpx.delete(api, timeout=120)
+    session.detach()
     return found
+
+
+def played(server: Serving, page: Page, minutes: float) -> list[Memory]:
+    """Play the office's past, a day a second, from its beginning again whenever it has reached the present."""
+    play = page.get_by_test_id("time-play")
+    page.get_by_test_id("time-pace").select_option("86400")
+
+    def stir() -> None:
+        if play.get_attribute("aria-pressed") != "true":
+            play.click()
+
+    found = watched(server, page, minutes, stir)
+    page.get_by_test_id("time-now").click()
+    return found
+
+
+def run_on(server: Serving, page: Page, office: str, days: int, minutes: float) -> tuple[list[Memory], int]:
+    """Have the office run on, nights and weekends passed over; return the memory, and how many events were added."""
+    api = f"{server.url}/api/v1/offices/{office}"
+    before = httpx.get(api, timeout=120).json()["head"]
+    httpx.post(f"{api}/run", json={"days": days + 60, "speed": "120"}, timeout=120).raise_for_status()
+    found = watched(server, page, minutes, lambda: httpx.put(f"{api}/run", json={"steps": 3}, timeout=120))
+    httpx.delete(f"{api}/run", timeout=120)
+    return found, httpx.get(api, timeout=120).json()["head"] - before
 
 
 def report(server: Serving, browser: Browser, office: str, days: int, minutes: float) -> None:
@@ -127,12 +151,16 @@ def report(server: Serving, browser: Browser, office: str, days: int, minutes: f
         say(f"  {name}: {seconds:.2f} s")
         other.context.close()
     page.get_by_test_id("time-now").click()
-    seen = watched(server, page, office, days, minutes)
-    start, end = seen[0], seen[-1]
-    half = seen[len(seen) // 2]
+    _tell(f"{minutes:g} minutes of playing the past", played(server, page, minutes))
+    seen, added = run_on(server, page, office, days, minutes)
+    _tell(f"{minutes:g} minutes of watching it run, {added:,} events more", seen)
+
+
+def _tell(what: str, seen: list[Memory]) -> None:
+    start, half, end = seen[0], seen[len(seen) // 2], seen[-1]
     say(
-        f"  {minutes:g} minutes of watching: server {start.server:.0f} MiB at first, {half.server:.0f} at half time, {end.server:.0f} at "
-        f"the end; page {start.page:.1f}, {half.page:.1f}, {end.page:.1f} MiB"
+        f"  {what}: server {start.server:.0f} MiB at first, {half.server:.0f} at half time, {end.server:.0f} at the end; "
+        f"page {start.page:.1f}, {half.page:.1f}, {end.page:.1f} MiB"
     )
 
 
