@@ -17,6 +17,8 @@ from simulator.ports import BlobStore, Renderer
 from simulator.records import Body
 
 OPEN = 8
+REST_S = 1.5
+"""In which a browser gets the rest of the first page, before the log is read ahead."""
 
 
 class Texts(Bodies):
@@ -35,18 +37,18 @@ class Texts(Bodies):
 
 
 class Book:
-    """One office, open for reading. `settled` is the timeline's."""
+    """One office, open for reading. `settled` and `rest_s` are the timeline's."""
 
     def __init__(
         self, row: OfficeRow, reader: JournalReader, blobs: BlobStore, renderer: Renderer,
-        settled: Callable[[], None] = lambda: None,
+        settled: Callable[[], None] = lambda: None, rest_s: float = 0.0,
     ) -> None:  # fmt: skip
         self.row = row
         self.reader = reader
         self.blobs = blobs
         self.renderer = renderer
         self.texts = Texts(reader)
-        self.timeline = Timeline(reader, settled=settled)
+        self.timeline = Timeline(reader, settled=settled, rest_s=rest_s)
 
     @property
     def id(self) -> str:
@@ -82,7 +84,7 @@ class Shelf:
         with self._lock:
             book = self._books.get(row.id)
             if book is None:
-                book = Book(row, self._house.offices.read(row.id), self._house.blobs, self._house.renderer, self._settled)
+                book = Book(row, self._house.offices.read(row.id), self._house.blobs, self._house.renderer, self._settled, REST_S)
                 self._books[row.id] = book
                 while len(self._books) > self._most:
                     self._books.popitem(last=False)

@@ -28,16 +28,18 @@ RECENT = 12
 class Timeline:
     """One office's past and present. Thread-safe; `every` events between snapshots, at most `kept` of them.
 
-    `settled` is called once the log has been read ahead: what is in memory then stays for as long as the office is open.
+    The log is read ahead `rest_s` seconds after the first answer, so that the rest of a page goes before it. `settled` is
+    called then: what is in memory stays for as long as the office is open.
     """
 
     def __init__(
-        self, reader: Log, every: int = EVERY, kept: int = KEPT, settled: Callable[[], None] = lambda: None
+        self, reader: Log, every: int = EVERY, kept: int = KEPT, settled: Callable[[], None] = lambda: None, rest_s: float = 0.0
     ) -> None:  # fmt: skip
         self._reader = reader
         self._every = every
         self._kept = kept
         self._settled = settled
+        self._rest_s = rest_s
         self._reading = threading.Lock()
         self._looking = threading.Lock()
         self._office = Office()
@@ -63,7 +65,8 @@ class Timeline:
         with self._looking:
             if self._thread is not None:
                 return
-            self._thread = threading.Thread(target=self._read_ahead, name="timeline", daemon=True)
+            self._thread = threading.Timer(self._rest_s, self._read_ahead)
+            self._thread.name, self._thread.daemon = "timeline", True
         self._thread.start()
 
     def _read_ahead(self) -> None:
