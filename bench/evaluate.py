@@ -162,6 +162,7 @@ class _Trial:
             self.snapshot.id, self.settings.agent, self.attempt, outcome, self.key, self.settings.model,
             self.settings.effort, graded.marks if graded else None, budgets, ran.turns, ran.usage, ran.cost_micros,
             round(1000 * (time.monotonic() - started)), "; ".join(notes), graded.criteria if graded else [],
+            self.snapshot.manifest.hash,
         )  # fmt: skip
 
 

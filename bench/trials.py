@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from services.storage.wholefiles import write_whole
 from simulator.canonical import canonical, sha256
 from simulator.conversation import Usage
 from simulator.errors import UsageError
@@ -45,6 +46,8 @@ class Trial(msgspec.Struct, frozen=True):
     milliseconds: int = 0
     note: str = ""
     criteria: list[dict[str, Any]] = []
+    version: str = ""
+    """Hash of the snapshot that was attempted; empty in results that older versions kept."""
 
     @property
     def key(self) -> str:
@@ -81,9 +84,7 @@ class Results:
         if trajectory:
             place = self.folder / TRAJECTORIES / f"{trial.key}.json"
             place.parent.mkdir(exist_ok=True)
-            unfinished = place.with_suffix(".unfinished")
-            unfinished.write_bytes(trajectory)
-            unfinished.replace(place)
+            write_whole(place, trajectory, mode=0o666)
         line = msgspec.json.encode(trial) + b"\n"
         with (self.folder / TRIALS).open("ab") as file:
             if file.tell() and not self._ends_whole():

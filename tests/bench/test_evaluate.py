@@ -70,6 +70,7 @@ def test_oracle_is_one_and_nop_is_zero(machine: Machine, frozen: dict[tuple[str,
     some = list(frozen.values())[1::4]
     best = run(machine, some, "oracle", tmp_path)
     assert [(t.outcome, t.marks.weighted if t.marks else None) for t in best] == [("passed", 1.0)] * len(some)
+    assert [t.version for t in best] == [s.manifest.hash for s in some]
     least = run(machine, some, "nop", tmp_path)
     assert [(t.outcome, t.marks.weighted if t.marks else None) for t in least] == [("failed", 0.0)] * len(some)
     assert least[0].row() == {

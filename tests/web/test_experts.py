@@ -15,10 +15,11 @@ from bench.expert_export import read_json
 from bench.expert_reviews import Remark, Said
 from bench.freeze import freeze
 from bench.snapshot import Snapshot, open_snapshot
+from bench.trials import Trial
 from orchestrator.compose import House
 from orchestrator.output import Out
 from orchestrator.settings import read_settings
-from orchestrator.web.queries import experts
+from orchestrator.web.queries import experts, results
 from orchestrator.web.ui import reviewing
 from simulator.errors import UnknownReference, UsageError
 from tests.bench.office import firm, months_of, text_of, two_months
@@ -55,6 +56,17 @@ def test_snapshots_are_found_in_a_folder_below_it_and_below_that(tasks: Path) ->
     assert len(experts.shelved([deep[0].folder])[0]) == 1
     assert len(experts.shelved([tasks, tasks / "firm"])[0]) == 2, "a version is there once"
     assert experts.shelved([tasks / "nothing"]) == ([], [])
+
+
+def test_a_trial_is_shown_with_the_rubric_of_the_version_it_attempted(tasks: Path) -> None:
+    """A task frozen anew under its old id is another task: its criteria are not put beside what was done before."""
+    snapshot = some(tasks)
+    m = snapshot.manifest
+    task = results.tasks_of([tasks])[m.id]
+    for version, same in (("", True), (m.hash, True), ("0" * 64, False)):
+        trial = Trial(m.id, "nop", 1, "failed", "f", version=version)
+        assert (results.rubric_at([tasks], trial) is not None) == same
+        assert results.another(trial, task) is not same
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_there(tasks: Path, tmp_path: Path) -> None:

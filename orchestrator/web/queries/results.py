@@ -189,10 +189,15 @@ def tasks_of(places: Sequence[Path]) -> dict[str, Task]:
     return found
 
 
-def rubric_at(places: Sequence[Path], task: str) -> Rubric | None:
-    """Return a task's rubric where its snapshot is at hand and whole."""
+def another(trial: Trial, task: Task) -> bool:
+    """Whether the task at hand is another version of what was attempted."""
+    return bool(trial.version and task.version and trial.version != task.version)
+
+
+def rubric_at(places: Sequence[Path], trial: Trial) -> Rubric | None:
+    """Return the rubric a trial was judged by where its snapshot is at hand, in that version, and whole."""
     for each in shelved(places)[0]:
-        if each.manifest.id == task:
+        if each.manifest.id == trial.snapshot and trial.version in ("", each.manifest.hash):
             try:
                 return open_snapshot(each.folder).rubric()
             except UsageError:

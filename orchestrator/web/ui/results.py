@@ -156,7 +156,7 @@ def load_trial(ask: Ask) -> OneShown:
 def _opened(ask: Ask, folder: results.Folder, trial: Trial) -> results.TrialShown:
     places = experts.default_places(ask.parts.house)
     task = results.tasks_of(places).get(trial.snapshot, results.Task(trial.snapshot))
-    return results.shown(folder.path, trial, task, results.rubric_at(places, trial.snapshot))
+    return results.shown(folder.path, trial, task, results.rubric_at(places, trial))
 
 
 def draw_trial(shell: Shell, data: OneShown) -> None:
@@ -203,6 +203,8 @@ def _numbers(shown: results.TrialShown) -> None:
     marks = trial.marks
     with kit.box("row"):
         kit.chip(trial.outcome, _OUTCOMES[trial.outcome], test="outcome")
+        if results.another(trial, shown.task):
+            kit.chip("made on another version of the task", "warn", test="another-version")
         if marks is not None:
             kit.text(f"weighted {marks.weighted:.3f}", "strong num")
             for priority, share in marks.by_priority.items():
