@@ -6,15 +6,33 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, TypeVar
 
+import msgspec
+
 from simulator.access import Subject, can
 from simulator.access_base import active_person, version_of
 from simulator.office import Office
 from simulator.records import Acceptance, File, FileRef, FileVersion, Person
-from simulator.view_paths import COMPANY, HOME, settle
+from simulator.view_paths import COMPANY, HOME, Wanted, settle, wanted
 from simulator.view_types import SeenFile
-from simulator.visible import Memo, Seen, Sight, Visible, visible, visible_reference
+from simulator.visible import Memo, Seen, Sight, Visible, same, visible, visible_reference
 
 T = TypeVar("T")
+_Lot = tuple[Seen, SeenFile]
+
+
+class _Laid(msgspec.Struct, frozen=True):
+    """Where files appear: before clashes, settled, and the other way round. The dicts are never changed."""
+
+    wanted: Wanted
+    paths: dict[str, str]
+    by_path: dict[str, str]
+
+
+class _Shelf(msgspec.Struct, frozen=True):
+    """The latest readable version of every file, by id with what it was made from, and in order of its path."""
+
+    lots: dict[str, _Lot]
+    files: tuple[SeenFile, ...]
 
 
 class FilesView:
@@ -48,27 +66,44 @@ class FilesView:
         return visible(self._office, self.subject, self._memo)
 
     @cached_property
-    def _paths(self) -> dict[str, str]:
-        office, seen = self._office, self._visible
-
-        def compute() -> dict[str, str]:
-            return settle(office, self.subject.person, (s.file for s in seen.values()))
-
-        return self._kept("paths", (seen, office.people, office.matters, office.departments), compute)
+    def _names(self) -> tuple[Any, ...]:
+        """What names and what one may know of them rest on: while it is the same, what was found of a file stands."""
+        office = self._office
+        return (office.people, office.matters, office.departments, office.clients, office.switches)
 
     @cached_property
-    def _by_path(self) -> dict[str, str]:
-        paths = self._paths
-        return self._kept("by path", (paths,), lambda: {path: file_id for file_id, path in paths.items()})
+    def _laid(self) -> _Laid:
+        office, seen = self._office, self._visible
+
+        def compute() -> _Laid:
+            before = self._before("paths", self._names)
+            found = wanted(office, self.subject.person, (s.file for s in seen.values()), before.wanted if before else {})
+            paths = settle(office, found)
+            return _Laid(found, paths, {path: file_id for file_id, path in paths.items()})
+
+        return self._kept("paths", (*self._names, seen), compute)
+
+    @property
+    def _paths(self) -> dict[str, str]:
+        return self._laid.paths
 
     def files(self) -> tuple[SeenFile, ...]:
         """The latest readable version of every file of which one is readable, by display path."""
-        seen, by_path = self._visible, self._by_path
+        seen, laid = self._visible, self._laid
 
-        def compute() -> tuple[SeenFile, ...]:
-            return tuple(self._seen_file(seen[i], seen[i].sights[-1]) for _, i in sorted(by_path.items()))
+        def compute() -> _Shelf:
+            before = self._before("shelf", self._names)
+            known = before.lots if before else {}
+            lots = {i: self._lot(seen[i], path, known.get(i)) for i, path in laid.paths.items()}
+            return _Shelf(lots, tuple(lots[i][1] for _, i in sorted(laid.by_path.items())))
 
-        return self._kept("shelf", (seen, by_path), compute)
+        return self._kept("shelf", (*self._names, seen, laid), compute).files
+
+    def _lot(self, seen: Seen, path: str, known: _Lot | None) -> _Lot:
+        """Return the latest readable version of a file, as found before where it is the same and lies in the same place."""
+        if known is not None and known[0] is seen and known[1].path == path:
+            return known
+        return seen, self._seen_file(seen, seen.sights[-1])
 
     def versions(self, file_id: str) -> tuple[SeenFile, ...]:
         """Every readable version of one file, in order."""
@@ -91,7 +126,7 @@ class FilesView:
 
     def _at_path(self, path: str) -> tuple[SeenFile, ...] | None:
         for candidate in (path, HOME + path, COMPANY + path):
-            file_id = self._by_path.get(candidate)
+            file_id = self._laid.by_path.get(candidate)
             if file_id is not None:
                 return self.versions(file_id)
         return None
@@ -135,6 +170,11 @@ class FilesView:
     def _candidates(self, row: tuple[str, ...], everything: Iterable[str]) -> tuple[str, ...]:
         """Ids to judge: the index row, or, for the reference, all there are."""
         return row if self._memo is not None else tuple(sorted(everything))
+
+    def _before(self, kind: str, basis: tuple[Any, ...]) -> Any:
+        """What was last remembered of a kind, if it rested on the same `basis` and then on something else; else None."""
+        kept = self._memo.recall(kind, self.subject) if self._memo is not None else None
+        return kept[1] if kept is not None and same(kept[0][: len(basis)], basis) else None
 
     def _kept(self, kind: str, rests_on: tuple[Any, ...], compute: Callable[[], T]) -> T:
         """What `compute` gives, remembered as long as it rests on the same objects; never for the reference."""

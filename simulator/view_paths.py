@@ -66,10 +66,24 @@ def _from_home(owner: str, path: str) -> str:
     return f"Shared/{owner}/{path}"
 
 
-def settle(office: Office, viewer: str, files: Iterable[File]) -> dict[str, str]:
+Wanted = dict[str, tuple[File, str]]
+"""File id -> the file, and the path it has where nothing clashes."""
+
+
+def wanted(office: Office, viewer: str, files: Iterable[File], before: Wanted) -> Wanted:
+    """Return the paths before clashes are settled; `before` holds those found under the same names of people, matters and
+    departments, of files that may have changed since."""
+    found: Wanted = {}
+    for file in files:
+        known = before.get(file.id)
+        found[file.id] = known if known is not None and known[0] is file else (file, display_path(office, viewer, file))
+    return found
+
+
+def settle(office: Office, paths: Wanted) -> dict[str, str]:
     """Return file id -> absolute display path, all different and none below another."""
-    by_id = {file.id: file for file in files}
-    wanted = {file.id: display_path(office, viewer, file) for file in by_id.values()}
+    by_id = {file_id: file for file_id, (file, _) in paths.items()}
+    wanted = {file_id: path for file_id, (_, path) in paths.items()}
     clashing = _clashing(wanted)
     if not clashing:
         return wanted

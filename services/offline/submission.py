@@ -163,8 +163,27 @@ def _accept(
         reason = refused(answers)[0]
         text = f"The {title_of(str(work.get('work', '')))} {work.get('period', '')} is accepted, but it stopped at this: {reason}"
         yield parting(call("post_message", to=str(matter["lead"]), text=text[:1_500], asks=False))
+    elif not refused(answers) and (work.get("request") or signer(matter, me.card.id)):
+        yield from _told(me, work, matter, kind, [each.path for each in chosen], figures)
     for script in pick_up(me, [str(work.get("request", ""))]):
         yield from script
+
+
+def _told(
+    me: Heard, work: Row, matter: Row, kind: Profession | None, files: list[str], figures: dict[str, str]
+) -> Script:
+    """Say in the matter's room that work is done, as people do who sit at several desks; not every time."""
+    draw = me.draw("told", str(work["delegation"]))
+    if not matter.get("id") or kind is None or not draw.chance(2, 3):
+        return
+    what, number = f"{title_of(kind.kind)} {work.get('period', '')}".strip(), int(work.get("round", 1))
+    said = draw.choice((
+        f"{what[:1].upper()}{what[1:]} is accepted and in the results.", f"Done with the {what}.",
+        f"The {what} stands now; whoever builds on it, take this version.", f"For those who wait for it: the {what} is shared.",
+    ))  # fmt: skip
+    said += f" It took {number} rounds." if number > 1 else ""
+    words = figure_words(kind, figures, draw.between(1, 3))
+    yield ask(call("post_message", to=f"room-matter-{matter['id']}", text=f"{said} {words}." if words else said, cites=files[:1]))
 
 
 def figure_words(kind: Profession, figures: dict[str, str], most: int = 4) -> str:

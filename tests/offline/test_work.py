@@ -90,6 +90,20 @@ def test_sound_work_is_accepted_shared_and_given_to_quality(finished: Finished, 
     assert order.index("open_file") < order.index("review") < order.index("share") < order.index("make_request")
 
 
+def test_the_matters_room_hears_of_it_mostly_and_in_more_than_one_way(finished: Finished) -> None:
+    made = finished["bank-reconciliation", PERIODS[0]]
+    row, texts = submission(made, made.rendered())
+    said = []
+    for number in range(24):
+        talk = reviewed({**row, "delegation": f"daniel.{number}.1", "round": 1 + number % 2}, texts, 100_000)
+        said += talk.calls("post_message")
+    assert 10 <= len(said) <= 22
+    assert {s["to"] for s in said} == {"room-matter-river"} and all(s["cites"] for s in said)
+    assert len({s["text"].partition(" It took")[0] for s in said}) >= 6
+    assert any("It took 2 rounds." in s["text"] for s in said)
+    assert all(any(label in s["text"] for label in made.profession.labels) for s in said), "with the figures one looks at first"
+
+
 def replaced(name: str, old: str, new: str) -> Callable[[dict[str, str]], dict[str, str]]:
     def damage(files: dict[str, str]) -> dict[str, str]:
         assert old in files[name], f"{old!r} is not in {name}"
