@@ -157,3 +157,16 @@ def test_the_past_is_played(page: Page, town: Town) -> None:
     page.get_by_test_id("time-play").click()
     page.wait_for_function("() => !/at=150(&|$)/.test(location.href)")
     expect(page.get_by_test_id("moment")).to_have_text("Now", timeout=30_000)
+
+
+def test_a_page_lets_go_of_what_it_has_drawn_before(page: Page, town: Town, log: JournalReader) -> None:
+    """The framework keeps a name for every element that it ever drew; keep.js takes the dead ones away."""
+    refs = "document.getElementById('app')._vnode.component.refs"
+    visit(page, town, f"/office/{town.done}/floor")
+    alive = int(page.evaluate(f"() => Object.keys({refs}).length"))
+    assert alive > 50, "the framework's references are where keep.js looks for them"
+    for moment in ("2026-01-06 11:00", "2026-01-07 11:00", "2026-01-08 11:00"):
+        slide(page, at(log, moment), moment)
+        expect(page.get_by_test_id("moment")).to_contain_text(f"of {log.head:,}")
+    page.wait_for_function(f"() => Object.values({refs}).every((one) => one !== null)", timeout=30_000)
+    assert int(page.evaluate(f"() => Object.keys({refs}).length")) < 2 * alive

@@ -14,3 +14,10 @@ new MutationObserver(() => {
   }
   if (focused && document.activeElement === document.body) find(focused)?.focus({ preventScroll: true });
 }).observe(document.documentElement, { childList: true, subtree: true });
+
+// The framework keeps the name of every part that it ever drew, as a null among its references: a day of watching would be
+// megabytes of names.
+setInterval(() => {
+  const refs = document.getElementById("app")?._vnode?.component?.refs ?? {};
+  for (const name in refs) if (refs[name] === null) delete refs[name];
+}, 5000);
