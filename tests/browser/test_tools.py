@@ -63,4 +63,4 @@ def test_the_dashboard_is_measured(town: Town, browser: Browser, capsys: pytest.
     measure_web.report(Serving(town.url, process), browser, town.done, 10, 0.05)
     said = capsys.readouterr().out
     assert re.search(r"first page in a browser, nothing cached: \d+\.\d+ s", said) and re.search(r"median \d+ ms", said)
-    assert re.search(r"playing the past: server \d+ MiB at first", said) and re.search(r"events more: server \d+ MiB at first", said)
+    assert re.search(r"playing the past: server \d+ MiB at first", said) and re.search(r"watched, [\d,]+ events more: server \d+ MiB at first", said)
