@@ -98,8 +98,9 @@ def test_an_office_on_a_failing_provider_is_the_office_on_a_sound_one(
     played, asked = failing.faults.played, failing.faults.requests
     print(f"seed {SEED}, {wire}: {asked} requests, {played.total()} faults: {dict(played)}")
     assert ended["hash"] == whole["hash"]
-    assert played.total() >= asked // 20
+    assert played.total() > 0
     if days == 20:
+        assert played.total() >= asked // 20, "of a hundred requests by chance three may meet one; of thousands not"
         assert len(set(played)) >= len(KINDS) - 1, "which kinds come is drawn, and one of them may stay away"
     assert failing.clock.waited > 0
     assert ended["cost"]["micros"] >= failing.provider.money > 0
