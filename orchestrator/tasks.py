@@ -64,7 +64,7 @@ def _passed_over(out: Out, found: Selection) -> None:
         why = "enough others had been chosen" if "were enough" in each.why else each.why
         reasons[why] = reasons.get(why, 0) + 1
     for why, number in sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])):
-        out.say(f"Passed over {number}: {why.rstrip(".")}.")
+        out.say(f"Passed over {number}: {why.rstrip('.')}.")
 
 
 def audit(house: House, out: Out, places: Sequence[Path]) -> None:
