@@ -78,13 +78,17 @@ def slid(page: Page, steps: int = STEPS) -> list[float]:
     return [ms for ms in taken if ms >= 0]
 
 
-def memory(server: Serving, session: CDPSession) -> Memory:
-    """Return what server and page hold now."""
-    session.send("HeapProfiler.collectGarbage")
-    metrics = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
+def memory(server: Serving, page: Page, session: CDPSession) -> Memory:
+    """Return what server and page hold now: of the page the least of three looks, for one may come amid a redrawing."""
+    used = []
+    for _ in range(3):
+        session.send("HeapProfiler.collectGarbage")
+        metrics = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
+        used.append(metrics["JSHeapUsedSize"] / 2**20)
+        page.wait_for_timeout(_BREATH_MS)
     status = Path(f"/proc/{server.pid}/status").read_text()
     resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
-    return Memory(resident / 1024, metrics["JSHeapUsedSize"] / 2**20)
+    return Memory(resident / 1024, min(used))
 
 
 def watched(server: Serving, page: Page, minutes: float, stir: Callable[[], object]) -> list[Memory]:
@@ -93,13 +97,13 @@ def watched(server: Serving, page: Page, minutes: float, stir: Callable[[], obje
     session.send("Performance.enable")
     stir()
     page.wait_for_timeout(_SETTLED_MS)
-    found = [memory(server, session)]
+    found = [memory(server, page, session)]
     began = time.monotonic()
     for tenth in range(1, 11):
         while time.monotonic() - began < 6 * minutes * tenth:
             stir()
             page.wait_for_timeout(min(_STIR_S, 6 * minutes) * 1000)
-        found.append(memory(server, session))
+        found.append(memory(server, page, session))
     session.detach()
     return found
 
