@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Error, Page, expect
 
 from tests.browser.conftest import Town
 from tests.browser.hostile import IMAGE, NAME
@@ -40,9 +40,11 @@ def _press(page: Page, place: int) -> bool:
     try:
         if not button.count() or not button.is_enabled(timeout=3_000):
             return False
+        # A script does not ask whether something lies above a button, so neither does this.
         button.click(timeout=3_000, no_wait_after=True, force=True)
         page.keyboard.press("Escape")
-    except TimeoutError:
+    # Whatever the driver says: it is about a button that went away between being found and being pressed.
+    except Error:
         return False
     return True
 
@@ -61,7 +63,7 @@ def test_links_and_controls_of_the_hostile_office_do_nothing_hostile(page: Page,
             if one.path.partition("?")[0] not in page.url:
                 visit(page, town, one.path)
     print(f"{pressed} buttons pressed, {passed_over} gone or off when their turn came")
-    assert pressed > 40
+    assert pressed > 40 and passed_over < pressed // 4
 
 
 def test_an_office_with_markup_for_a_name_is_named_as_it_is(page: Page, town: Town) -> None:
