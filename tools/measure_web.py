@@ -109,7 +109,7 @@ def watched(server: Serving, page: Page, minutes: float, stir: Callable[[], obje
 
 
 def played(server: Serving, page: Page, minutes: float) -> list[Memory]:
-    """Play the office's past, a day a second, from its beginning again whenever it has reached the present."""
+    """Play the office's past, a day a second, from its beginning again whenever it has reached the present; then leave."""
     play = page.get_by_test_id("time-play")
     page.get_by_test_id("time-pace").select_option("86400")
 
@@ -118,7 +118,7 @@ def played(server: Serving, page: Page, minutes: float) -> list[Memory]:
             play.click()
 
     found = watched(server, page, minutes, stir)
-    page.get_by_test_id("time-now").click()
+    page.goto("about:blank")
     return found
 
 
@@ -157,7 +157,6 @@ def report(server: Serving, browser: Browser, office: str, days: int, minutes: f
         other.context.close()
     page.get_by_test_id("time-now").click()
     _tell(f"{minutes:g} minutes of playing the past", played(server, page, minutes))
-    page.goto("about:blank")
     for where, until in (("with no page open", days + 60), ("watched", days + 120)):
         seen, added = run_on(server, page, office, until, minutes)
         _tell(f"{minutes:g} minutes of running on {where}, {added:,} events more", seen, added)
