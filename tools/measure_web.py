@@ -35,6 +35,7 @@ STEPS = 40
 _STIR_S = 5.0
 _BREATH_MS = 500
 _SETTLED_MS = 5_000
+_LOOK_MS = 150
 _PAGES = ("floor", "work", "files", "mail", "numbers", "health")
 _SLIDE = """(t) => new Promise((done) => {
   const input = document.querySelector('[data-testid=time-slider]');
@@ -85,7 +86,7 @@ def memory(server: Serving, page: Page, session: CDPSession) -> Memory:
         session.send("HeapProfiler.collectGarbage")
         metrics = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
         used.append(metrics["JSHeapUsedSize"] / 2**20)
-        page.wait_for_timeout(_BREATH_MS)
+        page.wait_for_timeout(_LOOK_MS)
     status = Path(f"/proc/{server.pid}/status").read_text()
     resident = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
     return Memory(resident / 1024, min(used))
