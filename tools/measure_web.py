@@ -124,11 +124,11 @@ def played(server: Serving, page: Page, minutes: float) -> list[Memory]:
 
 
 def run_on(server: Serving, page: Page, office: str, days: int, minutes: float) -> tuple[list[Memory], int]:
-    """Have the office run on, nights and weekends passed over, while `page` shows it or something else; return the memory,
+    """Have the office run on towards its so-manieth day, nights and weekends passed over, while `page` shows it or something else; return the memory,
     and how many events were added."""
     api = f"{server.url}/api/v1/offices/{office}"
     before = httpx.get(api, timeout=120).json()["head"]
-    httpx.post(f"{api}/run", json={"days": days + 60, "speed": "120"}, timeout=120).raise_for_status()
+    httpx.post(f"{api}/run", json={"days": days, "speed": "120"}, timeout=120).raise_for_status()
     found = watched(server, page, minutes, lambda: httpx.put(f"{api}/run", json={"steps": 3}, timeout=120))
     httpx.delete(f"{api}/run", timeout=120)
     return found, httpx.get(api, timeout=120).json()["head"] - before
