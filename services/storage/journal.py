@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from services.storage.faults import fault_point
 from services.storage.leases import Lease, take_lease
 from services.storage.reader import JournalReader
 from services.storage.tables import bodies, events, model_calls, offices, tool_results
+from services.storage.wholefiles import sync_folder
 from services.storage.writer import StoredJournal
 from simulator.canonical import canonical, clean_name, sha256
 from simulator.errors import StorageError, UnknownReference, UsageError
@@ -227,7 +227,8 @@ class Offices:
                     f"Office {office_id}: the log ends at {last or 0}, its head says {row.head}. Restore a backup."
                 )
         if self._database.path is not None:
-            _sync_folder(self._database.path.parent)
+            # SQLite has just created a write-ahead log there: its name must last as its content does.
+            sync_folder(self._database.path.parent)
         return StoredJournal(self._database, office_id, row.epoch, row.head, lease)
 
     def _fresh_id(self, connection: Connection, made_of: Sequence[object]) -> str:
@@ -269,12 +270,3 @@ def _drop_tape(connection: Connection, office_id: str, keep: Callable[[str], boo
         if dropped:
             statement = delete(table).where(table.c.office == office_id, table.c.activation == bindparam("a"))
             connection.execute(statement, dropped)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the name of a write-ahead log that SQLite has just created as durable as its content."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
