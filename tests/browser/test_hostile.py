@@ -16,8 +16,15 @@ _MARKUP = """() => ['script:not([src]):not([type])', '[onerror]', '[onload]', 'a
 
 def run_by(page: Page) -> list[str]:
     """Return what of the office's texts became markup or ran."""
-    found = list(page.evaluate(_MARKUP))
-    return found + (["a script ran"] if page.evaluate("window.pwned") is not None else [])
+    try:
+        found = list(page.evaluate(_MARKUP))
+        return found + (["a script ran"] if page.evaluate("window.pwned") is not None else [])
+    # What was pressed led elsewhere just then: the page that came is looked at.
+    except Error as gone:
+        if "navigation" not in str(gone):
+            raise
+    page.wait_for_selector("[data-testid^='page-']")
+    return run_by(page)
 
 
 @EITHER

@@ -89,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         heard = self.rfile.read()
         self.server.heard.set()
-        assert self.server.may_answer.wait(20)
+        assert self.server.may_answer.wait(60)
         self.wfile.write(heard[::-1])
         self.close_connection = True
 
@@ -212,10 +212,10 @@ def proxied(engine: Path, front: Front) -> Iterator[None]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
-    assert up.wait(20)
+    assert up.wait(60)
     try:
         yield
     finally:
         loop.call_soon_threadsafe(ended.set)
-        thread.join(20)
+        thread.join(60)
         loop.close()

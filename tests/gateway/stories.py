@@ -93,7 +93,7 @@ class Held:
 
     def complete(self, request: ModelRequest) -> ModelResponse:
         self.asked.release()
-        assert self.free.wait(20), "nobody let the model go"
+        assert self.free.wait(60), "nobody let the model go"
         return self._inner.complete(request)
 
 

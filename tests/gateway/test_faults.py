@@ -168,7 +168,7 @@ def test_an_agent_that_hangs_up_leaves_a_whole_record(tmp_path: Path, stream: bo
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
         with socket.create_connection((host, int(port)), timeout=20) as line:
             line.sendall(head.encode() + body)
-            assert held.asked.acquire(timeout=20)
+            assert held.asked.acquire(timeout=60)
             if stream:
                 assert line.recv(10)
         held.free.set()
@@ -360,7 +360,7 @@ def test_after_kill_9_the_file_is_whole_and_the_call_under_way_is_a_turn(tmp_pat
             thread.start()
             assert child.stdout.readline() == "thinking\n"
             os.kill(child.pid, signal.SIGKILL)
-            thread.join(20)
+            thread.join(60)
     finally:
         child.kill()
         child.wait(20)
@@ -382,11 +382,11 @@ def test_an_answer_after_closing_touches_the_file_no_more(tmp_path: Path) -> Non
     request = ModelRequest("assistant", ("x", 0), "main", (Message("user", "go"),))
     thread = threading.Thread(target=session.ask, args=(request,))
     thread.start()
-    assert held.asked.acquire(timeout=20)
+    assert held.asked.acquire(timeout=60)
     session.close(patience_s=0)
     before = (tmp_path / "t.json").read_bytes()
     held.free.set()
-    thread.join(20)
+    thread.join(60)
     gate.close()
     assert (tmp_path / "t.json").read_bytes() == before
     refused = session.ask(request)

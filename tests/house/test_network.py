@@ -30,7 +30,7 @@ def listener() -> Iterator[int]:
         thread = threading.Thread(target=greet)
         thread.start()
         yield port
-        thread.join(timeout=5)
+        thread.join(timeout=60)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost", "0.0.0.0", "", None, b"127.0.0.1"])

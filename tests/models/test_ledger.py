@@ -75,7 +75,7 @@ def test_a_caller_waits_for_what_is_in_flight() -> None:
     thread.start()
     assert not got.wait(0.02)
     budget.settle(80, 5)
-    thread.join(5)
+    thread.join(60)
     assert got.is_set()
     assert (budget.spent, budget.in_flight) == (5, 60)
 
@@ -301,8 +301,8 @@ class GateMachine(RuleBasedStateMachine):
         while len(self.inside) >= self.gate.limit:
             assert not entered.is_set()
             self.inside.pop().close()
-        assert entered.wait(5)
-        waiting.join(5)
+        assert entered.wait(60)
+        waiting.join(60)
 
     def teardown(self) -> None:
         for stack in self.inside:

@@ -41,7 +41,7 @@ def test_it_serves_counts_records_and_ends_cleanly(tmp_path: Path, number: signa
             assert first.json()["choices"][0]["message"]["content"] == "ready"
             assert (second.status_code, second.json()["error"]["code"]) == (402, "turn_budget_exhausted")
             process.send_signal(number)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=60)
         finally:
             process.kill()
             process.wait()

@@ -70,7 +70,7 @@ def test_a_paced_run_hears_ctrl_c_while_it_waits(tmp_path: Path) -> None:
     process = start(tmp_path, "run", JUNIPER, "--days", "2", "--speed", "1")
     office = told(process, r"^Office ([0-9a-f]{12}) ")[1]
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert f"officetown run {office} --days 2" in out
 
@@ -254,6 +254,6 @@ def test_the_second_signal_leaves_at_once(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     told(process, "heard")
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Left at once" in err

@@ -83,7 +83,7 @@ class Paper:
 
     def run(self, command: str, timeout_s: int = 120) -> CommandResult:
         if self._gate is not None:
-            assert self._gate.wait(20), "nobody opened the gate"
+            assert self._gate.wait(60), "nobody opened the gate"
         if self.closed:
             raise AssertionError("the sandbox was closed while its command ran")
         if self._desks.dies:

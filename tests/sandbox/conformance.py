@@ -315,7 +315,7 @@ class Conformance:
     )  # fmt: skip
     def test_no_command_can_pass_for_another(self, start: Box, command: str, code: int, out: str) -> None:
         box = start()
-        ran = box.run(command, timeout_s=10)
+        ran = box.run(command, timeout_s=60)
         assert (ran.ended, ran.exit_code, ran.stdout) == ("exit", code, out), ran
         assert box.run("echo next").stdout == "next\n"
 
@@ -498,7 +498,7 @@ class Conformance:
         worker = threading.Thread(target=work)
         worker.start()
         box.close()
-        worker.join(20)
+        worker.join(60)
         assert len(failed) == 1 and isinstance(failed[0], SandboxError)
 
     def test_many_at_once_do_not_meet(self, start: Box) -> None:

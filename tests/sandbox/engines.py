@@ -37,7 +37,7 @@ def need_engine() -> None:
         pytest.skip(str(reason))
 
 
-def wait_for(come_about: Callable[[], bool], within_s: float = 20) -> None:
+def wait_for(come_about: Callable[[], bool], within_s: float = 60) -> None:
     deadline = time.monotonic() + within_s
     while not come_about():
         assert time.monotonic() < deadline, f"it did not come about within {within_s} seconds"

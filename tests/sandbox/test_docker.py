@@ -266,7 +266,7 @@ def test_a_container_that_dies_in_a_command_is_an_error_and_never_output(
     worker.start()
     wait_for(lambda: client.top(_name(box))["Processes"][-1][-1].startswith("sleep"))
     getattr(client, kill)(_name(box), **({"force": True} if kill == "remove_container" else {}))
-    worker.join(20)
+    worker.join(60)
     assert isinstance(outcome[0], SandboxError) and "died: it hung up" in str(outcome[0])
     with pytest.raises(SandboxError, match="gone"):
         box.run("true")

@@ -192,7 +192,7 @@ def _lose_the_engine(folder: Path, blobs: MemoryBlobs) -> tuple[str, str]:
         worker.start()
         wait_for(lambda: client.top(name)["Processes"][-1][-1].startswith("sleep"))
         line.cut()
-        worker.join(20)
+        worker.join(60)
         wait_for(lambda: not client.containers(all=True, filters={"name": name}))
         try:
             provider.start(_EMPTY)

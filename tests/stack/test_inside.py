@@ -64,7 +64,7 @@ def saying(path: Path, answer: bytes) -> Iterator[None]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield
-        thread.join(10)
+        thread.join(60)
 
 
 def test_the_engine_s_proxy_is_asked_for_its_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,7 @@ def test_mail_is_ready_when_both_of_its_doors_open() -> None:
                         provision.mail(server, http)
                 else:
                     assert f"127.0.0.1:{port}" in provision.mail(server, http)
-                thread.join(10)
+                thread.join(60)
             smtp.close()
             with pytest.raises(InfrastructureError, match="No mail is taken"):
                 provision.mail(server, http)

@@ -150,7 +150,7 @@ def test_people_at_work_are_named_and_stopping_waits_for_their_answers(worked_ho
     model = Held()
     with site(tmp_path / "home", model=model) as one:
         one.tell("POST", f"{O}/run", {"days": 3, "speed": "max"})
-        assert model.asked.wait(30)
+        assert model.asked.wait(60)
         until(lambda: "At work" in one.ask(f"{O}/health")["why"])
         shown = one.ask(f"{O}/health")
         assert any(w["what"] == "a model's answer" for w in shown["waiting"])

@@ -116,7 +116,7 @@ def test_a_running_office_is_followed_and_its_clock_too(copied: Site) -> None:
 
     thread = threading.Thread(target=follow)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(60)
     copied.tell("POST", f"{O}/run", {"days": 3, "speed": "max"})
     thread.join(90)
     assert not thread.is_alive()

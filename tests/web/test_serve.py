@@ -100,7 +100,7 @@ def test_beyond_the_loopback_a_key_is_made_and_printed_and_needed(tmp_path: Path
         assert httpx.get(local, headers={"authorization": f"Bearer {key}"}).json()["operator"] is True
         assert httpx.get(local, headers={"host": "evil.example"}).status_code == 421
         server.process.send_signal(signal.SIGTERM)
-        server.process.communicate(timeout=30)
+        server.process.communicate(timeout=60)
         assert server.process.returncode == 0
 
 
@@ -110,7 +110,7 @@ def test_a_token_of_ones_own_is_needed_everywhere_and_not_printed(tmp_path: Path
         assert httpx.get(f"{url}/api/v1/me").status_code == 401
         assert httpx.get(f"{url}/api/v1/me", headers={"authorization": "Bearer a-token-of-ones-own"}).status_code == 200
         server.process.send_signal(signal.SIGINT)
-        out, _ = server.process.communicate(timeout=30)
+        out, _ = server.process.communicate(timeout=60)
         assert "a-token-of-ones-own" not in out + "".join(server.said)
 
 

@@ -176,5 +176,5 @@ def test_it_is_told_once_that_the_past_is_in_memory(journal: MemoryJournal) -> N
     line = Timeline(journal, settled=settled)
     for revision in (20, 30, 40):
         line.office(revision)
-    assert told_so.wait(30)
+    assert told_so.wait(60)
     assert times == [line.office().now]

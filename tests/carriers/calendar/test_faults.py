@@ -71,7 +71,7 @@ def test_a_limit_is_named_with_the_servers_own_words(desk: Desk, proxy: Proxy) -
 
 
 def test_a_server_that_takes_too_long_is_asked_again(desk: Desk, proxy: Proxy) -> None:
-    carrier = desk.through(proxy.url, timeout=0.25)
+    carrier = desk.through(proxy.url, timeout=1)
     proxy.slow(20, methods=("PUT",))
     with pytest.raises(CarrierError, match="PUT .*Timeout"):
         carrier.put(out())

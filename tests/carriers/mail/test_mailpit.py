@@ -138,12 +138,12 @@ def test_after_any_fault_the_mail_waits_and_is_one_copy_once_retried(
 def test_a_server_too_slow_to_answer_ignores_the_second_of_one_name(server: Mailpit) -> None:
     """While it is still busy with the first one it cannot be asked for it: MP_IGNORE_DUPLICATE_IDS settles that."""
     server.ignore_duplicates = True
-    hasty, patient = carrier(server, timeout=0.2), carrier(server)
-    server.faults.plan(Fault("slow", match="smtp:DATA", seconds=0.5))
+    hasty, patient = carrier(server, timeout=1), carrier(server)
+    server.faults.plan(Fault("slow", match="smtp:DATA", seconds=2))
     with pytest.raises(CarrierError, match="timed out"):
         hasty.send("k", mail(), "Hello", False)
     patient.send("k", mail(), "Hello", True)
-    assert server.ignored.wait(5)
+    assert server.ignored.wait(60)
     assert server.copies(OURS) == 1
     hasty.close()
     patient.close()
