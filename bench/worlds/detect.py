@@ -273,14 +273,31 @@ def _omitted(environment: Environment, answer: Answer, expected: Done | None) ->
         if left_out and not expected.refused:
             yield Finding("omitted_entity", f"The observation leaves out {', '.join(left_out[:5])}.")
         return
-    # Without arguments nothing was filtered: a list of the state's entities is then a list of all of them.
+    # Without arguments nothing was asked to be left out: a list of the state's entities is then a list of all of them,
+    # or of those that the tool itself speaks of.
     if answer.arguments or not _LISTS.match(answer.tool.name):
         return
     for group in _groups(answer.before):
-        shown = group & said
+        shown = group.keys() & said
         if len(shown) > 1 and len(shown) < len(group) and len(shown) * 2 >= len(group):
-            left_out = sorted(group - shown)
-            yield Finding("omitted_entity", f"The observation leaves out {', '.join(left_out[:5])}.")
+            left_out = sorted(group.keys() - shown)
+            if not _filtered(answer.tool, [group[name] for name in shown], [group[name] for name in left_out]):
+                yield Finding("omitted_entity", f"The observation leaves out {', '.join(left_out[:5])}.")
+
+
+def _filtered(tool: Tool, shown: Sequence[Mapping[str, Any]], left_out: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a tool names a trait that all of the shown have and none of the others: it lists the open ones, say."""
+    words = set(_WORD.findall(f"{tool.name} {tool.description}".lower().replace("_", " ")))
+    return any(
+        trait and words.issuperset(trait) and not any(trait in _traits(other) for other in left_out)
+        for trait in set.intersection(*(_traits(item) for item in shown))
+    )
+
+
+def _traits(item: Mapping[str, Any]) -> set[tuple[str, ...]]:
+    """Return what is true of an entity, each in words: the texts of its fields, and its fields that are true."""
+    texts = {key: key if value is True else value for key, value in item.items() if value is True or isinstance(value, str)}
+    return {tuple(_WORD.findall(text.lower().replace("_", " "))) for text in texts.values()}
 
 
 def _numbered(value: Any) -> Iterator[str]:
@@ -291,18 +308,18 @@ def _numbered(value: Any) -> Iterator[str]:
             yield str(found)
 
 
-def _groups(value: Any) -> Iterator[set[str]]:
-    """Yield the id sets of each map of objects and each list of objects."""
+def _groups(value: Any) -> Iterator[dict[str, Mapping[str, Any]]]:
+    """Yield the entities of each map of objects and each list of objects, by id."""
     if isinstance(value, Mapping):
         inner = list(value.values())
         if len(inner) > 2 and all(isinstance(item, Mapping) for item in inner):
-            yield set(value)
+            yield dict(value)
         for item in inner:
             yield from _groups(item)
     elif isinstance(value, list):
-        keys = [_own_id(item) for item in value if isinstance(item, Mapping)]
-        if len(keys) > 2 and None not in keys:
-            yield {key for key in keys if key is not None}
+        named = [(_own_id(item), item) for item in value if isinstance(item, Mapping)]
+        if len(named) > 2 and all(name is not None for name, _ in named):
+            yield {name: item for name, item in named if name is not None}
 
 
 def _own_id(item: Mapping[str, Any]) -> str | None:

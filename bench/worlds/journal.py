@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import msgspec
 
-from services.storage import wholefiles
+from services.storage.wholefiles import sync_folder, write_whole
 from simulator.canonical import canonical
 from simulator.conversation import ModelRequest, ModelResponse, Usage
 from simulator.errors import CorruptStore, TapeMismatch
@@ -45,7 +45,7 @@ class Tape:
         if fresh or whole == 0:
             self._append(canonical(_Head(trial)))
         if fresh:
-            wholefiles.sync_folder(file.parent)
+            sync_folder(file.parent)
 
     def _read(self, trial: str) -> int | None:
         """Read what is there; return how many of its bytes are whole lines, None if there is no file."""
@@ -131,7 +131,7 @@ def added(a: Usage, b: Usage) -> Usage:
     return Usage(a.input + b.input, a.cached + b.cached, a.output + b.output, a.reasoning + b.reasoning)
 
 
-def write_whole(file: Path, value: Any) -> None:
+def write_json(file: Path, value: Any) -> None:
     """Write a value as JSON so that the file is either whole or not there."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    wholefiles.write_whole(file, msgspec.json.encode(value), mode=0o666)
+    write_whole(file, msgspec.json.encode(value), mode=0o666)

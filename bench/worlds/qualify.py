@@ -19,7 +19,7 @@ import yaml
 
 from bench.worlds.effects import perform
 from bench.worlds.folder import read_world
-from bench.worlds.journal import write_whole
+from bench.worlds.journal import write_json
 from bench.worlds.model import Environment, Side, SimulatorMode
 from bench.worlds.schemas import argument_faults
 from bench.worlds.statistics import wilson
@@ -342,7 +342,7 @@ def certificate_name(side: Side, mode: SimulatorMode) -> str:
 def write_certificate(folder: Path, certificate: Certificate) -> Path:
     """Write a certificate as JSON and as Markdown; return the JSON file. A newer one replaces it."""
     name = certificate_name(certificate.simulator, certificate.mode)
-    write_whole(folder / f"{name}.json", certificate)
+    write_json(folder / f"{name}.json", certificate)
     (folder / f"{name}.md").write_text(describe(certificate), "utf-8")
     return folder / f"{name}.json"
 

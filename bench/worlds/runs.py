@@ -20,7 +20,7 @@ import msgspec
 
 from bench.worlds.agents import Ended, agent_of
 from bench.worlds.faults import check_plan
-from bench.worlds.journal import Tape, Taped, write_whole
+from bench.worlds.journal import Tape, Taped, write_json
 from bench.worlds.labels import labels_of
 from bench.worlds.model import (
     Environment,
@@ -192,7 +192,7 @@ class WorldResults:
     def add(self, trajectory: Trajectory) -> None:
         """Keep a trial: first its trajectory, then its line, both on the disk before this returns."""
         trial = trajectory.trial
-        write_whole(self.folder / TRAJECTORIES / f"{_name(trial.settings, trial.attempt)}.json", trajectory)
+        write_json(self.folder / TRAJECTORIES / f"{_name(trial.settings, trial.attempt)}.json", trajectory)
         with self._lock, (self.folder / TRIALS).open("ab+") as file:
             if file.tell():
                 file.seek(-1, os.SEEK_END)

@@ -19,7 +19,7 @@ import msgspec
 
 from bench.worlds.catalogue import Scenario
 from bench.worlds.folder import write_world
-from bench.worlds.journal import Tape, Taped, write_whole
+from bench.worlds.journal import Tape, Taped, write_json
 from bench.worlds.model import Side, World
 from bench.worlds.runs import jobs_of
 from bench.worlds.synthesis_answers import (
@@ -138,7 +138,7 @@ class _Work:
         found = Synthesis(
             self.scenario.id, self.settings, ground, tuple(candidates), self.calls, self.model.cost_micros
         )
-        write_whole(self.folder / RECORD, found)
+        write_json(self.folder / RECORD, found)
         (self.folder / REPORT).write_text(describe(found), "utf-8")
         return found
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from services.packages.occupations import OccupationIndex
+from services.storage.wholefiles import write_whole
 from simulator.canonical import sha256
 from simulator.errors import PackageError, StorageError, UsageError
 from simulator.package import FORMAT, MANIFEST, ORGANIZATION, Fault, Package
@@ -99,15 +100,7 @@ def seal(path: Path, codes: Collection[str] | None = None, systems: SystemReader
     if package is None or faults:
         raise _refused(path, faults)
     try:
-        descriptor, name = tempfile.mkstemp(prefix=".manifest-", dir=path)
-        scratch = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(manifest_bytes(package.manifest))
-            scratch.chmod(0o644)
-            scratch.replace(path / MANIFEST)
-        finally:
-            scratch.unlink(missing_ok=True)
+        write_whole(path / MANIFEST, manifest_bytes(package.manifest), mode=0o644)
     except OSError as fault:
         raise StorageError(f"The manifest could not be written in {path}: {fault.strerror}.") from fault
     return package

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench.worlds.detect import is_empty, is_refusal
+from bench.worlds.detect import Answer, findings, is_empty, is_refusal
 from bench.worlds.model import FaultPlan, Tool
 from bench.worlds.session import Session
 from bench.worlds.step import Examples, Offline, Reply, SimulatorFailed, Stateful, Stateless, simulator_of
@@ -60,6 +60,28 @@ def test_entity_omission_is_detected_and_repaired(declared: bool) -> None:
     reply = ask(stepping(seen({"rooms": ROOMS[:2]}), seen({"rooms": ROOMS})), "list_rooms", {}, declared)
     assert kinds(reply) == [("omitted_entity", True)]
     assert "RM-103" in reply.detections[0].text
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "key", "left_out"),
+    [
+        ("list_free_rooms", "Lists rooms.", "status", False),
+        ("list_rooms", "Lists the rooms that are free.", "status", False),
+        ("list_closed_rooms", "Lists rooms.", "status", True),
+        ("list_quiet_rooms", "Lists rooms.", "quiet", False),
+        ("list_rooms", "Lists all rooms.", "quiet", True),
+    ],
+)
+def test_a_tool_that_lists_some_by_what_it_says_of_itself_leaves_nobody_out(
+    name: str, description: str, key: str, left_out: bool
+) -> None:
+    """Two of three rooms are shown. That is right where the tool says what the two are and the third is not."""
+    rooms = {id: {"status": room["status"], "quiet": room["status"] == "free"} for id, room in STATE["rooms"].items()}
+    tool = Tool(name, description, {}, {"rooms": []})
+    shown = [{"id": id, key: room[key]} for id, room in rooms.items() if room["quiet"]]
+    answer = Answer(tool, {}, {"rooms": rooms}, {"rooms": shown}, {"rooms": rooms})
+    found = [finding.kind for finding in findings(environment(False), answer, "2025-03-01")]
+    assert found == (["omitted_entity"] if left_out else [])
 
 
 @pytest.mark.parametrize("declared", [True, False])
