@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from orchestrator.web.caller import Caller
 from orchestrator.web.errors import Conflicting
 from orchestrator.web.offices import Run, Town
 from orchestrator.web.parts import Seat
@@ -118,11 +117,6 @@ def tools(seat: Seat) -> tuple[ToolShown, ...]:
         for name, kind in ACTS.items()
         if from_acts in kind.who
     )
-
-
-def may_act(caller: Caller, seat: Seat) -> bool:
-    """Whether a caller may act as the seat's person: the person, or the operator."""
-    return caller.operator or caller.person == seat.person
 
 
 _WHO = {"staff": "staff", "client": "client"}

@@ -110,9 +110,14 @@ def seat(parts: PartsOf, caller: CallerIn, office: OfficeName, person: PersonNam
     else:
         book = parts.shelf.open(office)
     state = book.at(at)
+    return seated(book, state, person, not caller.operator)
+
+
+def seated(book: Book, state: Office, person: str, own: bool) -> Seat:
+    """Return a person's place in an office at a moment. Raises UnknownReference."""
     if person not in state.people:
         raise UnknownReference(f"Nobody here has the id {person!r}.")
-    return Seat(book, state, person, view(state, Subject(person)), not caller.operator)
+    return Seat(book, state, person, view(state, Subject(person)), own)
 
 
 BookOf = Annotated[Book, Depends(book_of)]

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.web.caller import OPERATOR, Caller
 from orchestrator.web.queries.talk import MailLine
-from orchestrator.web.ui import chat, delegation, file, files, floor, kit, mail, people, shell, work
+from orchestrator.web.ui import chat, clockface, delegation, file, files, floor, kit, mail, people, shell, work
 from orchestrator.web.ui.asked import Ask
 from orchestrator.web.ui.pages import ALL
 from orchestrator.web.ui.paths import PATHS, address
@@ -163,7 +163,7 @@ def test_an_address_holds_any_id_and_leaves_out_what_is_empty() -> None:
     [(0, 120, 3_600, 0), (10, 120, 3_600, 1_200), (100, 120, 3_600, 3_600), (10, 0, 3_600, 0), (10, 120, 60_000, 0), (-5, 120, 60, 0)],
 )
 def test_between_two_events_the_clock_goes_on_but_never_past_the_next(waited: float, speed: int, due: int, shown: int) -> None:
-    assert shell.passing(1_000, 1_000 + due, waited, speed) == 1_000 + shown
+    assert clockface.passing(1_000, 1_000 + due, waited, speed) == 1_000 + shown
 
 
 @pytest.mark.parametrize("href", ["javascript:run()", "//elsewhere.example", " /x", "https://elsewhere.example", "data:text/html,x"])

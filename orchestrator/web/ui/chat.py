@@ -9,7 +9,7 @@ import msgspec
 
 from orchestrator.web.queries import talk
 from orchestrator.web.queries.talk import MessageShown, RoomLine
-from orchestrator.web.ui import kit, mail, whose
+from orchestrator.web.ui import kit, mail, partaking, whose
 from orchestrator.web.ui.asked import Ask
 from orchestrator.web.ui.paths import PATHS
 from orchestrator.web.ui.shell import Page, Shell
@@ -114,6 +114,8 @@ def _room(shell: Shell, shown: Shown, room: RoomLine) -> None:
                             kit.chip("asks for an answer", "warn")
                 kit.text(m.text, "said", "p")
                 mail.files(shell, m.cites, shown.person)
+    writers = [shown.person] if shown.person else [m for m in room.members if m in shown.people]
+    partaking.message(shell, room, _name(room, shown), {m: shown.names.get(m, m) for m in writers if m in room.members})
 
 
 PAGE = Page("chat", PATHS["chat"], "Chat", "chat", load, draw)

@@ -74,10 +74,8 @@ def begun(mine: ExpertReview | None) -> Form:
 
 
 def area(label: str, value: str, do: Callable[[str], Any], test: str, rows: int = 3) -> kit.Tag:
-    """Return a field for several lines; `do` gets what is in it when it is left."""
-    made = kit.Tag("textarea", "field", None, label=label, rows=rows, value=value, test=test, maxlength=LONGEST)
-    made.on("change", lambda e: do(str(e.args)), js_handler=kit.CHOSEN)
-    return made
+    """Return a field for what an expert writes."""
+    return kit.area(label, value, do, test, rows, LONGEST)
 
 
 def line(label: str, value: str, do: Callable[[str], Any], test: str) -> kit.Tag:

@@ -39,6 +39,9 @@ class Tag(Element):
         """Set attributes; None takes one away."""
         for name, value in attributes.items():
             key = {"test": "data-testid", "label": "aria-label"}.get(name, name.strip("_").replace("_", "-"))
+            if key == "value" and self.tag in ("input", "textarea"):
+                # What is typed is the reader's. The framework puts a `value` back whenever it draws anything, a default never.
+                key = "defaultValue"
             if key == "href" and not ours(str(value)):
                 # An address is one of ours, whatever an id holds: `javascript:` is none.
                 raise ValueError(f"not an address of this site: {str(value)[:40]!r}")
@@ -109,6 +112,13 @@ def search(label: str, value: str, do: Callable[[str], Any], test: str = "") -> 
     made = Tag(
         "input", "field search", None, label=label, placeholder=label, type="search", value=value, test=test or None
     )
+    made.on("change", lambda e: do(str(e.args)), js_handler=CHOSEN)
+    return made
+
+
+def area(label: str, value: str, do: Callable[[str], Any], test: str, rows: int, most: int) -> Tag:
+    """Return a field for several lines and at most so many letters; `do` gets what is in it when it is left."""
+    made = Tag("textarea", "field", None, label=label, rows=rows, value=value, test=test, maxlength=most)
     made.on("change", lambda e: do(str(e.args)), js_handler=CHOSEN)
     return made
 

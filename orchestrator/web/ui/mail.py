@@ -9,7 +9,7 @@ import msgspec
 from orchestrator.web.queries import talk
 from orchestrator.web.queries.common import FileName
 from orchestrator.web.queries.talk import MailLine, MailShown
-from orchestrator.web.ui import kit, whose
+from orchestrator.web.ui import kit, partaking, whose
 from orchestrator.web.ui.asked import Ask
 from orchestrator.web.ui.paths import PATHS
 from orchestrator.web.ui.shell import Page, Shell
@@ -67,6 +67,8 @@ def draw(shell: Shell, shown: Shown) -> None:
 
 def body(shell: Shell, shown: Shown) -> None:
     """Draw the list and the open thread."""
+    writers = {shown.person: shown.names.get(shown.person, shown.person)} if shown.person else shown.people
+    partaking.letter(shell, writers, shown.thread[-1].mail if shown.thread else None, shown.names)
     if not shown.lines:
         kit.empty("No mail at this moment.")
         return

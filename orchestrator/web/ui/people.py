@@ -14,7 +14,7 @@ from orchestrator.web.queries.memory import Injected, MemoryPage, MemoryShown
 from orchestrator.web.queries.people import Notice, PersonShown
 from orchestrator.web.queries.sessions import ActivationLine, ActivationShown, ConversationShown
 from orchestrator.web.queries.state import Desk
-from orchestrator.web.ui import calendar, chat, conversation, floorplan, kit, mail, whose
+from orchestrator.web.ui import calendar, chat, conversation, floorplan, kit, mail, partaking, whose
 from orchestrator.web.ui.asked import Ask
 from orchestrator.web.ui.content import size
 from orchestrator.web.ui.paths import PATHS
@@ -200,6 +200,7 @@ def draw(shell: Shell, shown: Person) -> None:
     options = {name: words for name, words in TABS.items() if not shown.own or name in OWN_TABS}
     kit.tabs("What to look at", options, shown.tab, lambda v: shell.turn(
         tab="" if v == "now" else v, skip="", activation="", text="", mail="", room="", day=""), "tab")  # fmt: skip
+    partaking.role(shell, me.id, me.name, me.played)
     with kit.box("stack wide-gap", test=f"person-{shown.tab}"):
         _DRAWS[shown.tab](shell, shown)
 

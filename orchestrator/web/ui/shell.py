@@ -17,9 +17,10 @@ page is loaded and drawn again whenever that moment moves, or, at the present, a
 0 for never). A path without it, such as `/experts`, gets neither clock nor slider, and `ask.office` must not be used.
 `ask.query` holds the address's parameters; `shell.turn(day="2026-03-02")` changes some of them and draws anew, so whatever a
 page shows can be linked to. Where `draw` returns a function, later data goes to that instead of drawing anew, which keeps
-what was opened, scrolled or typed. Long work of a handler belongs into `await asyncio.to_thread(...)`; errors of the
-project's kind are told to the reader by `shell.telling(...)`. Texts of an office go through kit.py, never `ui.html` or
-`ui.markdown`; controls have an aria-label and a `test` (data-testid), which docs/dashboard.md lists.
+what was opened, scrolled or typed; `shell.dock` keeps forms below a page that is drawn anew. Long work of a handler belongs
+into `await asyncio.to_thread(...)`; errors of the project's kind are told to the reader by `shell.telling(...)`. Texts of an
+office go through kit.py, never `ui.html` or `ui.markdown`; controls have an aria-label and a `test` (data-testid), which
+docs/dashboard.md lists.
 """
 
 from __future__ import annotations
@@ -35,17 +36,20 @@ from starlette.requests import Request
 
 from orchestrator.web.book import Book
 from orchestrator.web.caller import Caller
+from orchestrator.web.errors import Forbidden
 from orchestrator.web.guard import key_of
 from orchestrator.web.offices import Clock
 from orchestrator.web.parts import Parts
 from orchestrator.web.queries import offices as queries_offices
 from orchestrator.web.ui import kit
 from orchestrator.web.ui.asked import Ask
+from orchestrator.web.ui.clockface import described, passing, when_next
+from orchestrator.web.ui.dock import Dock
 from orchestrator.web.ui.paths import PATHS, address
 from orchestrator.web.ui.steer import Controls
 from orchestrator.web.ui.strip import Moment, bars, ticks
 from simulator.businesstime import calendar_for
-from simulator.errors import OfficeTownError
+from simulator.errors import OfficeTownError, UsageError
 from simulator.office import Office
 
 Update = Callable[[Any], None]
@@ -55,7 +59,7 @@ _LOOK_EVERY = 5
 """Ticks after which it is found out whether another process runs the office."""
 _DENSITY_S = 5.0
 _PLAY_S = 0.6
-_NIGHT_S = 6 * 3600
+_TAKEN_BACK = "Your key was taken back. Load the page again to sign in with another."
 PLAY = {"900": "15 min a second", "3600": "1 hour a second", "14400": "4 hours a second", "86400": "1 day a second"}
 
 
@@ -102,27 +106,6 @@ def same(before: Loaded, now: Loaded) -> bool:
     return before.ask.query == now.ask.query and before.ask.live == now.ask.live and bool(before.data == now.data)
 
 
-def described(office: Office, at: int) -> str:
-    """Return an instant as the office's clock shows it."""
-    return f"{calendar_for(office.calendar).local(at):%a %-d %b %Y, %H:%M}"
-
-
-def when_next(office: Office, at: int) -> str:
-    """Return when the next thing happens: the time, with the day where it is another one."""
-    local, now = calendar_for(office.calendar).local(at), calendar_for(office.calendar).local(office.now)
-    return f"{local:%H:%M}" if local.date() == now.date() else f"{local:%a %-d %b, %H:%M}"
-
-
-def passing(now: int, due: int, waited: float, speed: int) -> int:
-    """Return what the clock shows `waited` real seconds after it began to wait from `now` for `due`, at a speed.
-
-    Across a night it stands: closed hours are skipped at once.
-    """
-    if due - now > _NIGHT_S:
-        return now
-    return min(due, now + int(max(0.0, waited) * speed))
-
-
 class Shell:
     """One browser's page. `menu` are all pages that have a place in the menu."""
 
@@ -135,6 +118,7 @@ class Shell:
         self.book = book
         self.query: dict[str, str] = {**dict(request.query_params), **request.path_params}
         self.client = context.client
+        self._acts = 0
         self._key = key_of(request.headers)
         self._menu = menu
         self._loaded: Loaded | None = None
@@ -193,6 +177,24 @@ class Shell:
             ui.notify(str(fault), type="warning", multi_line=True)
             return None
 
+    def opened(self) -> Book:
+        """Return the office's book, for doing something in it. Raises UsageError, Forbidden."""
+        if not self._known():
+            raise Forbidden(_TAKEN_BACK)
+        if self.book is None:
+            raise UsageError("This page belongs to no office.")
+        return self.book
+
+    def once(self) -> str:
+        """Return a key for something done from this page, another one each time."""
+        self._acts += 1
+        return f"{self.client.id}.{self._acts}"
+
+    def _known(self) -> bool:
+        """Whether the key with which the page was opened still opens it."""
+        keys = self.parts.keys
+        return self.caller in (keys.caller(self._key), keys.caller(None))
+
     # -- building -------------------------------------------------------------------------------------------------------
 
     async def build(self) -> None:
@@ -212,6 +214,7 @@ class Shell:
                 if self.book is not None and self.caller.operator:
                     self._trouble()
                 self._content = kit.box("page", test=f"page-{self.page.name}")
+                self.dock = Dock()
         self._show(loaded)
         if self.book is not None or self.page.every:
             timer = ui.timer(_TICK_S, self._tick, immediate=False)
@@ -273,9 +276,8 @@ class Shell:
         book = self.book
         ask = Ask(self.parts, self.caller, dict(self.query), book)
         head = present = 0
-        keys = self.parts.keys
-        if self.caller not in (keys.caller(self._key), keys.caller(None)):
-            return Loaded(ask, head, present, None, "Your key was taken back. Load the page again to sign in with another.")
+        if not self._known():
+            return Loaded(ask, head, present, None, _TAKEN_BACK)
         try:
             if book is not None:
                 head = book.timeline.head
@@ -306,8 +308,10 @@ class Shell:
         before, self._loaded, self._head = self._loaded, loaded, loaded.head
         if self.book is not None and loaded.ask.state is not None:
             self._show_time(loaded, loaded.ask.state)
+        self._let(loaded.ask.clock)
         if loaded.fault:
             self._update = None
+            self.dock.clear()
             self._content.clear()
             with self._content:
                 self._fault(loaded.fault)
@@ -318,7 +322,7 @@ class Shell:
             return
         else:
             self._content.clear()
-            with self._content:
+            with self._content, self.dock.filled():
                 self._update = self.page.draw(self, loaded.data)
 
     def _fault(self, words: str) -> None:
@@ -366,6 +370,7 @@ class Shell:
             await self.refresh()
             return
         self._go_on()
+        self._let(clock)
         if self.caller.operator:
             # Without a look nobody knows whether another process runs it: then what is shown stays.
             if look or clock.version != self._clock.version:
@@ -412,7 +417,15 @@ class Shell:
 
     async def _told(self) -> None:
         """A command was given: show how the clock stands now."""
-        self._clocked(await asyncio.to_thread(self.parts.town.clock, cast(Book, self.book).id, True))
+        clock = await asyncio.to_thread(self.parts.town.clock, cast(Book, self.book).id, True)
+        self._clocked(clock)
+        self._let(clock)
+
+    def _let(self, clock: Clock) -> None:
+        """Offer to take part, or not."""
+        loaded = self._loaded
+        live = loaded is not None and loaded.ask.live and not loaded.fault
+        self.dock.let(live and self.book is not None and clock.state in ("running", "paused"))
 
     # -- time -----------------------------------------------------------------------------------------------------------
 
