@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import shlex
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
+from bench.own import load_class
 from bench.snapshot import Snapshot
 from bench.worlds.carried import COMMAND, NOTE
 from services.gateway import atif
@@ -149,23 +148,12 @@ class Module:
 
     def __init__(self, spec: str, search: Path) -> None:
         self.name = spec
-        module, _, attribute = spec.partition(":")
-        if str(search) not in sys.path:
-            sys.path.insert(0, str(search))
-        try:
-            found: Any = getattr(importlib.import_module(module), attribute)
-        except ModuleNotFoundError as missing:
-            raise UsageError(f"--agent {spec}: there is no module {missing.name!r}, here or among the installed ones.") from None
-        except AttributeError:
-            raise UsageError(f"--agent {spec}: the module {module!r} has no {attribute!r}.") from None
-        if not callable(getattr(found, "run", None)):
-            raise UsageError(f"--agent {spec}: {attribute} needs a method run(instruction, sandbox).")
-        self._made: Callable[[], Any] = found
+        self._own = load_class(spec, search, "run(instruction, sandbox)")
 
     def run(self, task: Task, sandbox: Sandbox, checkpoint: Checkpoint) -> Ran:
         """Run it; an exception of its own ends its work, and what it left is judged."""
         try:
-            self._made().run(task.instruction, sandbox)
+            self._own.made().run(task.instruction, sandbox)
         except OfficeTownError:
             raise
         # It is somebody else's code: whatever it raises is how this agent's run ended, never a fault of the evaluation.

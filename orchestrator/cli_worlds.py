@@ -22,7 +22,7 @@ Places = Annotated[
 ]
 Results = Annotated[Path, typer.Option("-o", "--output", help="Folder of results; what is there is not run again.")]
 Agents = Annotated[
-    list[str] | None, typer.Option("--agent", help="model, oracle, once or nop; may be given again. model without it.")
+    list[str] | None, typer.Option("--agent", help="model, oracle, once, nop or module:Class; may be given again. model without it.")
 ]
 Models = Annotated[
     list[str] | None, typer.Option("--model", help="A model at the assistant's endpoint; may be given again.")

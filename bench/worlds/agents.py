@@ -95,7 +95,7 @@ class ModelAgent:
 
     def run(self, task: Task, tools: tuple[ToolSpec, ...], call: Call, with_plan: bool = False) -> Ended:
         """Converse. Raises `ModelOutage` and `BudgetExhausted`."""
-        messages = [Message("system", _SYSTEM.format(today=task.today)), Message("user", _instruction(task, with_plan))]
+        messages = [Message("system", _SYSTEM.format(today=task.today)), Message("user", instruction(task, with_plan))]
         for turn in range(1, task.agent_turns + 1):
             request = ModelRequest(
                 "assistant", (self._trial, turn), self._trial, tuple(messages), tools, max_output=MAX_OUTPUT
@@ -117,7 +117,8 @@ class ModelAgent:
         return Ended("", task.agent_turns, True, "its turns were used up")
 
 
-def _instruction(task: Task, with_plan: bool) -> str:
+def instruction(task: Task, with_plan: bool) -> str:
+    """Return what an agent is told to do."""
     return f"{task.instruction}\n\nA way that works:\n{task.plan}" if with_plan and task.plan else task.instruction
 
 
@@ -128,7 +129,7 @@ def agent_of(name: str, model: Model | None, trial: str) -> WorldAgent:
     if name in ("oracle", "once"):
         return Oracle(TRIES if name == "oracle" else 1)
     if name != "model":
-        raise UsageError(f"there is no agent {name!r} for worlds; there are model, oracle, once and nop.")
+        raise UsageError(f"there is no agent {name!r} for worlds; there are model, oracle, once, nop and module:Class.")
     if model is None:
         raise UsageError("the agent `model` needs a model for the role assistant.")
     return ModelAgent(model, trial)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import msgspec
 
+from bench.own import load_class
 from bench.worlds.agents import agent_of
 from bench.worlds.folder import read_worlds, write_world
 from bench.worlds.importing import import_repository
 from bench.worlds.model import FaultLevel, FaultPlan, Rendering, Side, SimulatorMode, Trial, World
+from bench.worlds.own import METHOD, OwnAgent
 from bench.worlds.report import read_cards, report, write_report
 from bench.worlds.runs import AgentUnderTest, Panel, Simulating, jobs_of, read_trials, run_jobs
 from simulator.errors import UsageError
@@ -94,11 +96,13 @@ def run_worlds(
     tasks: Sequence[str] = (),
     with_plan: bool = False,
     concurrency: int = 1,
+    search: Path | None = None,
     progress: Callable[[Trial], None] = lambda _trial: None,
 ) -> list[Trial]:
     """Run agents x tasks x fault levels x attempts x simulators; what `results` holds already is not made again.
 
-    `agents` are `model`, `oracle`, `once`, `nop`; `model` stands for each of `agent_models`. Without a `mode` it is
+    `agents` are `model`, `oracle`, `once`, `nop`, or `module:Class` of one's own, looked for in `search` (the working
+    folder if None); `model` stands for each of `agent_models`. Without a `mode` it is
     `stateful` where simulator models are given, and `offline` where none is. No role's model is ever used for another.
 
     Raises:
@@ -114,19 +118,22 @@ def run_worlds(
         raise UsageError(f"the mode {chosen} needs a model for the role world.")
     panel = Panel(votes=votes) if judge is None else Panel(judge.side("model"), judge.model, votes, same_judge)
     jobs = jobs_of(
-        worlds, _agents(agents, agent_models), _simulators(chosen, simulator_models), panel,
+        worlds, _agents(agents, agent_models, search), _simulators(chosen, simulator_models), panel,
         levels=levels, attempts=attempts, plan=plan, with_plan=with_plan, tasks=tasks,
     )  # fmt: skip
     return run_jobs(jobs, results, concurrency=concurrency, progress=progress)
 
 
-def _agents(names: Sequence[str], models: Sequence[RoleModel]) -> list[AgentUnderTest]:
+def _agents(names: Sequence[str], models: Sequence[RoleModel], search: Path | None) -> list[AgentUnderTest]:
     made: list[AgentUnderTest] = []
     for name in names:
         if name == "model":
             if not models:
                 raise UsageError("the agent `model` needs a model for the role assistant.")
             made += [AgentUnderTest(one.side("model"), one.model) for one in models]
+        elif ":" in name:
+            own = load_class(name, search or Path.cwd(), METHOD)
+            made.append(AgentUnderTest(Side(OwnAgent.name, name, version=own.version), own=own))
         else:
             agent_of(name, None, "")
             made.append(AgentUnderTest(Side(name)))

@@ -356,6 +356,8 @@ class Side(msgspec.Struct, frozen=True, omit_defaults=True):
     effort: str = ""
     endpoint: str = ""
     """The endpoint's name or host: never a key."""
+    version: str = ""
+    """Of an agent of one's own: what its file holds, as a hash."""
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -57,7 +57,7 @@ class Table(msgspec.Struct, frozen=True):
 
 def label(side: Side, mode: str = "") -> str:
     """Return how a side is called in a table: its model if it has one, its harness where that is not plain, its effort."""
-    harness = side.name if side.name != "model" or not side.model else ""
+    harness = side.name if side.name not in ("model", "own") or not side.model else ""
     parts = (harness, side.model, side.effort, f"({mode})" if mode and mode not in ("stateful", side.name) else "")
     return " ".join(part for part in parts if part)
 

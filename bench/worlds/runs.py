@@ -18,7 +18,8 @@ from typing import Any
 
 import msgspec
 
-from bench.worlds.agents import Ended, agent_of
+from bench.own import OwnClass
+from bench.worlds.agents import Ended, WorldAgent, agent_of
 from bench.worlds.faults import check_plan
 from bench.worlds.journal import Tape, Taped, write_json
 from bench.worlds.labels import labels_of
@@ -35,6 +36,7 @@ from bench.worlds.model import (
     Trial,
     World,
 )
+from bench.worlds.own import AnotherCourse, OwnAgent
 from bench.worlds.session import Session
 from bench.worlds.step import HISTORY, SimulatorFailed, simulator_of
 from bench.worlds.verifier import Judged, Verifier, check_panel, criteria_of
@@ -48,10 +50,11 @@ TRIALS, TAPES, TRAJECTORIES = "world-trials.jsonl", "tapes", "trajectories"
 
 
 class AgentUnderTest(msgspec.Struct, frozen=True):
-    """Who is tested. `side.name` is `model`, `oracle`, `once` or `nop`."""
+    """Who is tested. `side.name` is `model`, `oracle`, `once`, `nop` or, for a class of one's own, `own`."""
 
     side: Side
     model: Model | None = None
+    own: OwnClass | None = None
 
 
 class Simulating(msgspec.Struct, frozen=True):
@@ -189,6 +192,10 @@ class WorldResults:
         name = _name(settings, attempt)
         return Tape(self.folder / TAPES / f"{name}.jsonl", name)
 
+    def forget(self, settings: str, attempt: int) -> None:
+        """Take the tape of a trial away."""
+        (self.folder / TAPES / f"{_name(settings, attempt)}.jsonl").unlink(missing_ok=True)
+
     def add(self, trajectory: Trajectory) -> None:
         """Keep a trial: first its trajectory, then its line, both on the disk before this returns."""
         trial = trajectory.trial
@@ -272,8 +279,15 @@ def run_jobs(
 
 def run_job(job: Job, results: WorldResults, monotonic: Callable[[], float] = time.monotonic) -> Trajectory:
     """Make one trial on its tape. Raises `BudgetExhausted` and `UsageError`; a provider's failure is an outcome."""
-    with results.tape(job.settings.fingerprint, job.attempt) as tape:
-        return _Run(job, tape, monotonic).run()
+    key = (job.settings.fingerprint, job.attempt)
+    try:
+        with results.tape(*key) as tape:
+            return _Run(job, tape, monotonic).run()
+    except AnotherCourse:
+        # An agent of one's own need not do twice the same. What it had done before it was interrupted is of no use then.
+        results.forget(*key)
+        with results.tape(*key) as tape:
+            return _Run(job, tape, monotonic).run()
 
 
 def replay_job(job: Job, results: WorldResults) -> Trajectory:
@@ -289,7 +303,7 @@ def replay_job(job: Job, results: WorldResults) -> Trajectory:
 
 class _Run:
     def __init__(self, job: Job, tape: Tape, monotonic: Callable[[], float], replay: bool = False) -> None:
-        self._job, self._monotonic, self._replay = job, monotonic, replay
+        self._job, self._monotonic, self._replay, self._tape = job, monotonic, replay, tape
         self._key = job.settings.fingerprint
         self._sides = {"agent": job.agent.side, "simulator": job.simulator.side, "verifier": job.panel.side}
         given = {"agent": job.agent.model, "simulator": job.simulator.model, "verifier": job.panel.model}
@@ -309,7 +323,7 @@ class _Run:
         world = self._model("simulator", job.simulator.model)
         simulator = simulator_of(job.simulator.mode, job.environment, world, self._name, job.plan)
         session = Session(job.environment, job.task, simulator, job.plan)
-        agent = agent_of(job.agent.side.name, self._model("agent", job.agent.model), self._name)
+        agent = self._agent()
         ended = Ended()
         try:
             ended = agent.run(job.task, session.tools(), session.call, job.with_plan)
@@ -320,6 +334,14 @@ class _Run:
             judged = Judged("invalid", (), (), str(fault)[:400])
         trial = self._trial(session, ended, judged, started)
         return Trajectory(job.settings, trial, tuple(session.steps), session.state, session.today)
+
+    def _agent(self) -> WorldAgent:
+        side, own = self._job.agent.side, self._job.agent.own
+        if side.name != OwnAgent.name:
+            return agent_of(side.name, self._model("agent", self._job.agent.model), self._name)
+        if own is None and not self._replay:
+            raise UsageError(f"the class of the agent {side.model} is missing.")
+        return OwnAgent(None if self._replay else own, self._tape, self._name)
 
     def _judge(self, session: Session, ended: Ended) -> Judged:
         job = self._job
