@@ -106,7 +106,7 @@ def test_a_mail_is_written_by_a_client_and_answered(page: Page, paused: Town) ->
 def test_a_role_is_played_and_given_back(page: Page, town: Town) -> None:
     visit(page, town, f"/office/{town.live}/person/daniel")
     page.get_by_test_id("role-play").click()
-    expect(page.get_by_test_id("person-doing")).to_have_text("Played by a person")
+    expect(page.get_by_test_id("dock")).to_contain_text("role is played by a person")
     assert town.get(f"/offices/{town.live}/as/daniel")["played"]
     page.get_by_test_id("role-back").click()
     expect(page.get_by_test_id("role-play")).to_be_visible()
