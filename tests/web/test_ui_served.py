@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 from collections.abc import Iterator
@@ -10,12 +11,18 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from orchestrator.compose import House
 from orchestrator.settings import read_settings
 from orchestrator.web.app import application, parts_for
+from orchestrator.web.caller import OPERATOR, known
 from orchestrator.web.parts import Parts
 from orchestrator.web.serve import listen
+from orchestrator.web.ui.door import Door
 from orchestrator.web.ui.dress import dress
 from tests.browser import hostile
 
@@ -150,3 +157,41 @@ def test_pages_that_nobody_looks_at_any_more_are_let_go(worked_home: Path) -> No
         for _ in range(12):
             assert client.get("/office/Juniper/health").status_code == 200
         assert threading.active_count() <= before + 8
+
+
+# -- a closed tab -------------------------------------------------------------------------------------------------------------
+
+
+class Through(BaseHTTPMiddleware):
+    """As the pages' framework has it in front of everything."""
+
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+        return await call_next(request)
+
+
+async def _silent(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers nothing: whoever asked has gone, or it is a fault."""
+    await receive()
+
+
+@pytest.mark.parametrize(("message", "fault"), [("http.disconnect", False), ("http.request", True)])
+def test_whoever_goes_away_before_the_answer_is_no_fault_of_the_server(
+    opened: tuple[httpx.Client, Parts], message: str, fault: bool
+) -> None:
+    scope: Scope = {"type": "http", "method": "GET", "path": "/favicon.ico", "query_string": b"", "headers": []}
+    known(scope, OPERATOR)
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": message, "body": b"", "more_body": False}
+
+    async def send(part: Message) -> None:
+        sent.append(part)
+
+    door = Door(Through(_silent), opened[1])
+    if fault:
+        with pytest.raises(RuntimeError, match="No response returned"):
+            asyncio.run(door(scope, receive, send))
+    else:
+        asyncio.run(door(scope, receive, send))
+    assert sent == []

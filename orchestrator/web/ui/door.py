@@ -18,6 +18,7 @@ _POLICY = (
     "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 )
 """Nothing from elsewhere is ever loaded. What makes the page (Vue) compiles its templates, hence `unsafe-eval`."""
+_NO_ANSWER = "No response returned."
 _HEADERS = {
     b"content-security-policy": _POLICY.encode(),
     b"x-content-type-options": b"nosniff",
@@ -40,13 +41,31 @@ class Door:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
         elif caller_of(scope) is not None:
-            await self._app(scope, receive, _marked(send))
+            await _answered(self._app, scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008, "reason": "sign in first"})
         else:
             page = HTMLResponse(self._sign_in, 401)
             await page(scope, receive, _marked(send))
+
+
+async def _answered(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Have a request answered; one whose sender went away meanwhile, as a closed tab does, needs no answer and is no fault."""
+    gone = False
+
+    async def listening() -> Message:
+        nonlocal gone
+        message = await receive()
+        gone = gone or message["type"] == "http.disconnect"
+        return message
+
+    try:
+        await app(scope, listening, _marked(send))
+    except RuntimeError as fault:
+        # What a middleware of the framework says then; there is no class for it.
+        if not gone or str(fault) != _NO_ANSWER:
+            raise
 
 
 def _marked(send: Send) -> Send:
