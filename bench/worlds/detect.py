@@ -288,16 +288,14 @@ def _omitted(environment: Environment, answer: Answer, expected: Done | None) ->
 def _filtered(tool: Tool, shown: Sequence[Mapping[str, Any]], left_out: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a tool names a trait that all of the shown have and none of the others: it lists the open ones, say."""
     words = set(_WORD.findall(f"{tool.name} {tool.description}".lower().replace("_", " ")))
-    return any(
-        trait and words.issuperset(trait) and not any(trait in _traits(other) for other in left_out)
-        for trait in set.intersection(*(_traits(item) for item in shown))
-    )
+    theirs = set.intersection(*map(_traits, shown)).difference(*map(_traits, left_out))
+    return any(trait and words.issuperset(trait) for trait in theirs)
 
 
 def _traits(item: Mapping[str, Any]) -> set[tuple[str, ...]]:
     """Return what is true of an entity, each in words: the texts of its fields, and its fields that are true."""
-    texts = {key: key if value is True else value for key, value in item.items() if value is True or isinstance(value, str)}
-    return {tuple(_WORD.findall(text.lower().replace("_", " "))) for text in texts.values()}
+    texts = (key if value is True else value for key, value in item.items())
+    return {tuple(_WORD.findall(text.lower().replace("_", " "))) for text in texts if isinstance(text, str)}
 
 
 def _numbered(value: Any) -> Iterator[str]:

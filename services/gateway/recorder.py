@@ -13,7 +13,8 @@ from services.gateway import atif
 from services.gateway.threads import Branch, Placement, Threads
 from services.models.asked import wishes_of
 from services.models.http_server import Failure
-from simulator.conversation import Message, ModelRequest, ModelResponse, ToolCall, ToolSpec, Usage
+from services.models.openai_chat import wire_tool
+from simulator.conversation import Message, ModelRequest, ModelResponse, ToolCall, Usage
 from simulator.errors import UsageError
 
 OURS = "officetown"
@@ -109,7 +110,7 @@ class Recorder:
         totals = self._totals
         self._totals = msgspec.structs.replace(totals, calls=totals.calls + 1, turns=totals.turns + 1)
         self._ignored.update(ignored)
-        self._tools.update((tool.name, _definition(tool)) for tool in request.tools)
+        self._tools.update((tool.name, wire_tool(tool)) for tool in request.tools)
         place = self._threads.place(request.messages)
         new = request.messages[place.known :]
         seen = [place.thread > 0 and self._threads.knows(message) for message in new]
@@ -286,11 +287,6 @@ def too_deep(value: Any, most: int = 100) -> bool:
         if not level:
             return False
     return True
-
-
-def _definition(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def _tool_name(definition: dict[str, Any]) -> str:

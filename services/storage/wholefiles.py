@@ -13,7 +13,7 @@ def write_whole(path: Path, data: bytes, aside: Path | None = None, at: int | No
     Raises OSError; at `path` there is nothing partial then, and what stood there before stands there still.
     """
     aside = aside or path.with_name(f".{path.name}.{os.getpid()}.part")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -41,6 +41,7 @@ def test_a_message_is_posted_as_one_of_the_room_and_shown(page: Page, paused: To
     page.get_by_test_id("say-text").fill(f"Where is the March file? {IMAGE}")
     page.get_by_test_id("say-asks").check()
     page.get_by_test_id("say-post").click()
+    expect(page.get_by_text("Handed over.").first).to_be_visible()
     shown = page.get_by_test_id("room").locator("li.message").last
     expect(shown).to_contain_text(f"Where is the March file? {IMAGE}")
     expect(shown).to_contain_text("asks for an answer")

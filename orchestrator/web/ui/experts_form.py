@@ -79,12 +79,8 @@ def area(label: str, value: str, do: Callable[[str], Any], test: str, rows: int 
 
 
 def line(label: str, value: str, do: Callable[[str], Any], test: str) -> kit.Tag:
-    """Return a field for one line."""
-    made = kit.Tag(
-        "input", "field", None, type="text", label=label, value=value, test=test, maxlength=200, autocomplete="name"
-    )
-    made.on("change", lambda e: do(str(e.args)), js_handler=kit.CHOSEN)
-    return made
+    """Return a field for an expert's name."""
+    return kit.line(label, value, do, test, 200, autocomplete="name")
 
 
 # -- drawing --------------------------------------------------------------------------------------------------------------

@@ -116,6 +116,13 @@ def search(label: str, value: str, do: Callable[[str], Any], test: str = "") -> 
     return made
 
 
+def line(label: str, value: str, do: Callable[[str], Any], test: str, most: int, **attributes: object) -> Tag:
+    """Return a field for one line of at most so many letters; `do` gets what is in it when it is left."""
+    made = Tag("input", "field", None, type="text", label=label, value=value, test=test, maxlength=most, **attributes)
+    made.on("change", lambda e: do(str(e.args)), js_handler=CHOSEN)
+    return made
+
+
 def area(label: str, value: str, do: Callable[[str], Any], test: str, rows: int, most: int) -> Tag:
     """Return a field for several lines and at most so many letters; `do` gets what is in it when it is left."""
     made = Tag("textarea", "field", None, label=label, rows=rows, value=value, test=test, maxlength=most)

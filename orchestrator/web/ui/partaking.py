@@ -48,17 +48,13 @@ class _Form:
         self.typed["as"] = self.shell.dock.kept["as"] = person
 
     def line(self, name: str, label: str, test: str) -> None:
-        made = kit.Tag(
-            "input", "field", None, type="text", label=label, placeholder=label, value=self.typed[name], test=test,
-            maxlength=300,
-        )  # fmt: skip
-        made.on("change", lambda e: self.typed.update({name: str(e.args)}), js_handler=kit.CHOSEN)
+        kit.line(label, str(self.typed[name]), lambda v: self.typed.update({name: v}), test, 300, placeholder=label)
 
     def area(self, name: str, label: str, test: str, stay: Mapping[str, str]) -> None:
         """Draw a field for several lines; who begins to type stays at that place (parameters of the address), whatever comes."""
         made = kit.area(label, str(self.typed[name]), lambda v: self.typed.update({name: v}), test, 3, MOST_LETTERS)
         if stay:
-            made.on("focus", lambda: self.shell.turn(**stay), args=[])
+            made.on("focus", lambda: None if stay.items() <= self.shell.query.items() else self.shell.turn(**stay), args=[])
 
     def tick(self, name: str, label: str, test: str) -> None:
         with kit.Tag("label", "row"):
@@ -74,8 +70,8 @@ class _Form:
             lambda: acting.act(_seat(shell, person), shell.parts.town, shell.parts.house.blobs, asked)
         )
         if taken is not None:
-            shell.dock.again(self.key)
             ui.notify("Handed over. It is in the office in a moment.", type="positive")
+            shell.dock.again(self.key)
 
 
 def _seat(shell: Shell, person: str) -> Seat:
